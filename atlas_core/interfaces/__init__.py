@@ -1,0 +1,1 @@
+"""The contracts that plugins meet: tools, language models, executors, agent types, observers."""

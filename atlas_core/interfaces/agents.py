@@ -1,0 +1,94 @@
+"""What an agent is, and what the kernel hands to an agent type that makes one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from atlas_core.owner import Owner
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from atlas_core.events import Event, Observer
+    from atlas_core.interfaces.executors import BaseToolExecutor
+    from atlas_core.interfaces.llm import BaseLLM
+    from atlas_core.messages import Answer, ChatMessage
+    from atlas_core.settings.models import AgentProfileSettings
+    from atlas_core.tools.registry import ToolRegistry
+
+__all__ = ["Agent", "AgentParts", "AgentTypeSpec"]
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """What `Kernel.agent` returns, whatever its type. `AgentService` is the kernel's own."""
+
+    @property
+    def is_ready(self) -> bool: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def run(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        **options: Any,
+    ) -> Answer: ...
+    def stream(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Event]: ...
+    def run_sync(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        **options: Any,
+    ) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentParts:
+    """Everything a profile chose, made and owned by the kernel; an agent type joins it.
+
+    Attributes:
+        agent_id: The profile's key.
+        settings: The profile.
+        options: The profile's `options` table, validated by the agent type's model.
+        llm, llm_owner, connection: The model, who supplied it, and the connection's name.
+        executor, executor_name: The strategy and its name.
+        tools: The tools the profile offers.
+        observers: Who is told of events.
+        owner: Who supplied the agent type.
+    """
+
+    agent_id: str
+    settings: AgentProfileSettings
+    options: BaseModel | None
+    llm: BaseLLM
+    executor: BaseToolExecutor
+    tools: ToolRegistry
+    connection: str = ""
+    executor_name: str = ""
+    llm_owner: Owner = field(default_factory=Owner)
+    owner: Owner = field(default_factory=Owner)
+    observers: tuple[Observer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTypeSpec:
+    """An agent type on offer.
+
+    Attributes:
+        name: What a profile's `type` calls it.
+        factory: Makes an agent from its parts; no I/O, that belongs in its `start`.
+        options: Pydantic model of the profile's `options` table; None if it takes none.
+        description: One line for listings.
+    """
+
+    name: str
+    factory: Callable[[AgentParts], Agent]
+    options: type[Any] | None = None
+    description: str = ""

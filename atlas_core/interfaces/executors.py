@@ -1,0 +1,169 @@
+"""What an executor is: the one who decides where and how calls run, and nothing else."""
+
+from __future__ import annotations
+
+import enum
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from atlas_core.interfaces.service import BaseService
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from atlas_core.interfaces.tools import Tool
+    from atlas_core.messages import ToolCall
+    from atlas_core.tools.registry import ToolRegistry
+
+__all__ = [
+    "BaseToolExecutor",
+    "CallStatus",
+    "ExecutorSpec",
+    "Outcome",
+    "PreparedCall",
+    "ToolExecutorProtocol",
+]
+
+
+class CallStatus(enum.StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    REFUSED = "refused"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    UNKNOWN_TOOL = "unknown_tool"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    """The worker that ran it died."""
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """It may have taken effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call came to.
+
+    Attributes:
+        status: How it ended.
+        value: What the tool returned, where `status` is ok.
+        error: Why not, in words the model can act on.
+        exception: What the tool raised, where it did.
+    """
+
+    status: CallStatus
+    value: object = None
+    error: str | None = None
+    exception: BaseException | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool returned."""
+        return self.status is CallStatus.OK
+
+
+class PreparedCall(Protocol):
+    """A call that passed every check and only waits to be run."""
+
+    @property
+    def call(self) -> ToolCall:
+        """The call as the model wrote it."""
+    @property
+    def tool(self) -> Tool:
+        """The tool."""
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Arguments that passed the schema, as JSON values."""
+    @property
+    def deadline(self) -> float | None:
+        """When the call must have ended, on the clock of `time.monotonic()`; None if never."""
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this call."""
+
+    async def invoke(self) -> Outcome:
+        """Run the tool here: a coroutine on this event loop, anything else in one of the executor's threads.
+
+        Keeps to the deadline. What the tool raises is in the outcome; only the caller's own cancellation is raised.
+        """
+
+    def payload(self) -> dict[str, Any]:
+        """Return what another process needs to run the call: a dict that is plain JSON."""
+
+
+class ToolExecutorProtocol(Protocol):
+    """The typing protocol behind `BaseToolExecutor`."""
+
+    async def execute_batch(self, calls: Sequence[PreparedCall]) -> list[Outcome]: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+class BaseToolExecutor(BaseService):
+    """A strategy for running calls. A new one overrides `execute_batch` alone.
+
+    The kernel has looked up, permitted, validated and approved a call before an executor sees it, and encodes
+    the outcome after. A strategy can therefore skip no check.
+
+    Args:
+        tool_registry: For use alone, without a kernel: where `prepare` looks tools up.
+    """
+
+    def __init__(self, tool_registry: ToolRegistry | None = None) -> None:
+        self.tool_registry = tool_registry
+
+    @abstractmethod
+    async def execute_batch(self, calls: Sequence[PreparedCall]) -> list[Outcome]:
+        """Run the calls and return one outcome for each, in the order of the calls.
+
+        A failing tool is an outcome, never an exception. Must not be entered before `start`.
+
+        Raises:
+            ExecutorError: The executor itself is gone; the run ends.
+            asyncio.CancelledError: The run was cancelled; nothing that the executor started goes on.
+        """
+        raise NotImplementedError
+
+    def prepare(self, tool_calls: Iterable[ToolCall]) -> list[PreparedCall]:
+        """Look up and validate calls, for use without an agent.
+
+        Raises:
+            UnknownToolError: The registry has no such tool.
+            ToolArgumentsError: The arguments don't fit its schema.
+        """
+        from atlas_core._runtime.dispatch import prepare_alone  # the runtime stands above the interfaces
+
+        return prepare_alone(self, tool_calls)
+
+    def get_tools_for_agent(self, names: Iterable[str]) -> list[Tool]:
+        """Return the registry's tools that the names or patterns choose, in name order.
+
+        Raises:
+            UnknownToolError: A name without wildcard is not registered.
+        """
+        if self.tool_registry is None:
+            return []
+        return self.tool_registry.select(names)
+
+
+ExecutorFactory: TypeAlias = "Callable[[BaseModel], BaseToolExecutor]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorSpec:
+    """An executor on offer.
+
+    Attributes:
+        name: What a profile's `executor` calls it.
+        factory: Makes it from validated options; no I/O, that belongs in its `start`.
+        options: Pydantic model of the executor table's keys besides `name`; None if it takes none.
+        description: One line for listings.
+    """
+
+    name: str
+    factory: Callable[[Any], BaseToolExecutor]
+    options: type[Any] | None = None
+    description: str = ""

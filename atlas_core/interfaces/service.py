@@ -1,0 +1,112 @@
+"""The life cycle that agents, executors, providers and servers share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+from atlas_core.errors import AtlasError, ServiceNotReadyError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["BaseService"]
+
+
+class BaseService:
+    """Something that starts, is ready, and stops.
+
+    `start` and `stop` may be called any number of times and from several tasks at once. A subclass overrides
+    `_start` and `_stop`, which run once each. A stopped service can't be started again.
+    """
+
+    _state: str = "new"
+    _failure: BaseException | None = None
+    _starting: asyncio.Task[None] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `start` has finished and `stop` was not called."""
+        return self._state == "ready"
+
+    async def start(self) -> None:
+        """Make the service ready; does nothing if it is.
+
+        Raises:
+            ServiceNotReadyError: It was stopped, or an earlier start failed.
+        """
+        if self._state == "ready":
+            return
+        if self._state == "starting" and self._starting is not None:
+            await asyncio.shield(self._starting)
+            return
+        self._refuse_if_ended()
+        self._state = "starting"
+        self._starting = asyncio.ensure_future(self._start_once())
+        try:
+            await asyncio.shield(self._starting)
+        except asyncio.CancelledError:
+            if not self._starting.done():
+                # The one who asked for the start gave up; nobody else waits, so it must not go on unseen.
+                self._starting.cancel()
+            raise
+
+    async def _start_once(self) -> None:
+        try:
+            await self._start()
+        except BaseException as exc:
+            self._state = "failed" if isinstance(exc, Exception) else "new"
+            self._failure = exc
+            raise
+        else:
+            if self._state == "starting":
+                self._state = "ready"
+        finally:
+            self._starting = None
+
+    def _refuse_if_ended(self) -> None:
+        if self._state == "stopped":
+            raise ServiceNotReadyError(f"{type(self).__name__} was stopped", remedy="make a new one")
+        if self._state == "failed":
+            if isinstance(self._failure, AtlasError):
+                raise self._failure
+            raise ServiceNotReadyError(
+                f"{type(self).__name__} did not start: {self._failure!r}", remedy="make a new one"
+            ) from self._failure
+
+    async def wait_ready(self, timeout_s: float | None = None) -> None:
+        """Start if needed and wait until ready.
+
+        Raises:
+            TimeoutError: It was not ready within `timeout_s` seconds.
+            ServiceNotReadyError: It was stopped, or its start failed.
+        """
+        async with asyncio.timeout(timeout_s):
+            await self.start()
+
+    async def stop(self) -> None:
+        """End the service and free what it holds; does nothing if it has ended."""
+        if self._state == "stopped":
+            return
+        before, self._state = self._state, "stopped"
+        if before == "starting" and self._starting is not None:
+            starting = self._starting
+            starting.cancel()
+            await asyncio.wait((starting,))
+        if before != "new":
+            await self._stop()
+
+    async def _start(self) -> None:
+        """Acquire what the service needs; override."""
+
+    async def _stop(self) -> None:
+        """Free it; override. Runs also after a failed start."""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
