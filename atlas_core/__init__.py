@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atlas_core._version import __version__
+from atlas_core._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from atlas_core.agents.service import AgentService as AgentService

@@ -294,9 +294,7 @@ class ProviderRateLimitError(ProviderError):
         request_id: str | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        super().__init__(
-            problem, owner=owner, remedy=remedy, retryable=retryable, status=status, request_id=request_id
-        )
+        super().__init__(problem, owner=owner, remedy=remedy, retryable=retryable, status=status, request_id=request_id)
         self.retry_after_s = retry_after_s
 
 

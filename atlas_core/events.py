@@ -190,7 +190,7 @@ def to_dict(event: Event) -> dict[str, object]:
     out: dict[str, object] = {"event": type(event).__name__}
     for spec in dataclasses.fields(event):
         value = getattr(event, spec.name)
-        if value is None or value == "" or value == ():
+        if value is None or value in ("", ()):
             continue
         out[spec.name] = _plain(value)
     return out

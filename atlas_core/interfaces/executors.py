@@ -71,15 +71,19 @@ class PreparedCall(Protocol):
     @property
     def call(self) -> ToolCall:
         """The call as the model wrote it."""
+
     @property
     def tool(self) -> Tool:
         """The tool."""
+
     @property
     def arguments(self) -> Mapping[str, Any]:
         """Arguments that passed the schema, as JSON values."""
+
     @property
     def deadline(self) -> float | None:
         """When the call must have ended, on the clock of `time.monotonic()`; None if never."""
+
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt at this call."""
