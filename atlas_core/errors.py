@@ -133,6 +133,9 @@ class PluginError(AtlasError):
 
     Attributes:
         plugin: The plugin's name (its entry point's), or None.
+        distribution: The distribution that it comes from, or "" if the program gave it directly.
+        version: That distribution's version, or "".
+        entry_point: Its entry point as the metadata spells it, `name = module:attribute`, or "".
         cause: The formatted traceback of what its code raised, or "".
     """
 
@@ -141,12 +144,18 @@ class PluginError(AtlasError):
         problem: str,
         *,
         plugin: str | None = None,
+        distribution: str = "",
+        version: str = "",
+        entry_point: str = "",
         owner: str | None = None,
         remedy: str | None = None,
         cause: str = "",
     ) -> None:
         super().__init__(problem, owner=owner, remedy=remedy)
         self.plugin = plugin
+        self.distribution = distribution
+        self.version = version
+        self.entry_point = entry_point
         self.cause = cause
 
 
