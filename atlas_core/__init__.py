@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from atlas_core.events import TextDelta as TextDelta
     from atlas_core.events import ToolCallEnded as ToolCallEnded
     from atlas_core.events import ToolCallStarted as ToolCallStarted
+    from atlas_core.executors.base import BaseToolExecutor as BaseToolExecutor
     from atlas_core.executors.parallel import ParallelToolExecutor as ParallelToolExecutor
     from atlas_core.executors.sync import SyncToolExecutor as SyncToolExecutor
     from atlas_core.interfaces.agents import Agent as Agent
     from atlas_core.interfaces.agents import AgentParts as AgentParts
     from atlas_core.interfaces.agents import AgentTypeSpec as AgentTypeSpec
-    from atlas_core.interfaces.executors import BaseToolExecutor as BaseToolExecutor
     from atlas_core.interfaces.executors import CallStatus as CallStatus
     from atlas_core.interfaces.executors import ExecutorSpec as ExecutorSpec
     from atlas_core.interfaces.executors import Outcome as Outcome
@@ -152,11 +152,11 @@ _HOMES = {
         "ToolCallEnded",
         "ToolCallStarted",
     ),
+    "executors.base": ("BaseToolExecutor",),
     "executors.parallel": ("ParallelToolExecutor",),
     "executors.sync": ("SyncToolExecutor",),
     "interfaces.agents": ("Agent", "AgentParts", "AgentTypeSpec"),
     "interfaces.executors": (
-        "BaseToolExecutor",
         "CallStatus",
         "ExecutorSpec",
         "Outcome",

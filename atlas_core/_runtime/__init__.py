@@ -1,0 +1,1 @@
+"""Private: the loop and what it stands on."""

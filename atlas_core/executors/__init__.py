@@ -1,0 +1,1 @@
+"""Where calls run: the base of every executor, and the kernel's own two."""

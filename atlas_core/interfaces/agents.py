@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from atlas_core.events import Event, Observer
-    from atlas_core.interfaces.executors import BaseToolExecutor
+    from atlas_core.interfaces.executors import ToolExecutorProtocol
     from atlas_core.interfaces.llm import BaseLLM
+    from atlas_core.interfaces.runs import RunStore
     from atlas_core.messages import Answer, ChatMessage
     from atlas_core.settings.models import AgentProfileSettings
     from atlas_core.tools.registry import ToolRegistry
@@ -59,22 +60,34 @@ class AgentParts:
         options: The profile's `options` table, validated by the agent type's model.
         llm, llm_owner, connection: The model, who supplied it, and the connection's name.
         executor, executor_name: The strategy and its name.
-        tools: The tools the profile offers.
-        observers: Who is told of events.
+        tools: What the profile's plugins offer; the profile's `tools` and `permissions` choose from it.
+        system_prompt: The profile's prompt, read from its file where it names one.
+        max_output_tokens: The connection's bound of one answer, or None.
+        observers: Who is told of events, each with who supplied it.
         owner: Who supplied the agent type.
+        store: Where runs are written down, or None for memory.
+        lifecycle: The kernel's own, which starts and stops tools; pass it on unseen.
+        before_start: Awaited before anything else when the agent starts, or None.
+        disabled: Why agents are switched off, or None.
     """
 
     agent_id: str
     settings: AgentProfileSettings
     options: BaseModel | None
     llm: BaseLLM
-    executor: BaseToolExecutor
+    executor: ToolExecutorProtocol
     tools: ToolRegistry
     connection: str = ""
     executor_name: str = ""
     llm_owner: Owner = field(default_factory=Owner)
     owner: Owner = field(default_factory=Owner)
-    observers: tuple[Observer, ...] = ()
+    system_prompt: str | None = None
+    max_output_tokens: int | None = None
+    observers: tuple[tuple[Observer, Owner], ...] = ()
+    store: RunStore | None = None
+    lifecycle: object = None
+    before_start: Callable[[], Awaitable[None]] | None = None
+    disabled: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

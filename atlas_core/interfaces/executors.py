@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import enum
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
-
-from atlas_core.interfaces.service import BaseService
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from atlas_core.interfaces.tools import Tool
     from atlas_core.messages import ToolCall
-    from atlas_core.tools.registry import ToolRegistry
 
 __all__ = [
-    "BaseToolExecutor",
     "CallStatus",
     "ExecutorSpec",
     "Outcome",
@@ -98,62 +91,18 @@ class PreparedCall(Protocol):
         """Return what another process needs to run the call: a dict that is plain JSON."""
 
 
+@runtime_checkable
 class ToolExecutorProtocol(Protocol):
     """The typing protocol behind `BaseToolExecutor`."""
 
-    async def execute_batch(self, calls: Sequence[PreparedCall]) -> list[Outcome]: ...
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
-
-
-class BaseToolExecutor(BaseService):
-    """A strategy for running calls. A new one overrides `execute_batch` alone.
-
-    The kernel has looked up, permitted, validated and approved a call before an executor sees it, and encodes
-    the outcome after. A strategy can therefore skip no check.
-
-    Args:
-        tool_registry: For use alone, without a kernel: where `prepare` looks tools up.
-    """
-
-    def __init__(self, tool_registry: ToolRegistry | None = None) -> None:
-        self.tool_registry = tool_registry
-
-    @abstractmethod
     async def execute_batch(self, calls: Sequence[PreparedCall]) -> list[Outcome]:
-        """Run the calls and return one outcome for each, in the order of the calls.
+        """Run the calls; see `BaseToolExecutor.execute_batch`."""
 
-        A failing tool is an outcome, never an exception. Must not be entered before `start`.
+    async def start(self) -> None:
+        """Make the executor ready."""
 
-        Raises:
-            ExecutorError: The executor itself is gone; the run ends.
-            asyncio.CancelledError: The run was cancelled; nothing that the executor started goes on.
-        """
-        raise NotImplementedError
-
-    def prepare(self, tool_calls: Iterable[ToolCall]) -> list[PreparedCall]:
-        """Look up and validate calls, for use without an agent.
-
-        Raises:
-            UnknownToolError: The registry has no such tool.
-            ToolArgumentsError: The arguments don't fit its schema.
-        """
-        from atlas_core._runtime.dispatch import prepare_alone  # the runtime stands above the interfaces
-
-        return prepare_alone(self, tool_calls)
-
-    def get_tools_for_agent(self, names: Iterable[str]) -> list[Tool]:
-        """Return the registry's tools that the names or patterns choose, in name order.
-
-        Raises:
-            UnknownToolError: A name without wildcard is not registered.
-        """
-        if self.tool_registry is None:
-            return []
-        return self.tool_registry.select(names)
-
-
-ExecutorFactory: TypeAlias = "Callable[[BaseModel], BaseToolExecutor]"
+    async def stop(self) -> None:
+        """Free what it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +117,6 @@ class ExecutorSpec:
     """
 
     name: str
-    factory: Callable[[Any], BaseToolExecutor]
+    factory: Callable[[Any], ToolExecutorProtocol]
     options: type[Any] | None = None
     description: str = ""

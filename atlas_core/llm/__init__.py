@@ -1,0 +1,1 @@
+"""From a connection's name to a model that answers."""

@@ -1,0 +1,445 @@
+"""The agent that most programs use: a profile, a model, an executor and tools, joined by the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from atlas_core._runtime.dispatch import Dispatcher
+from atlas_core._runtime.history import read_history
+from atlas_core._runtime.invoke import Lifecycle
+from atlas_core._runtime.loop import Plan, Run
+from atlas_core._runtime.observing import Audience
+from atlas_core._runtime.portal import Portal
+from atlas_core._runtime.toolset import build_toolset
+from atlas_core._runtime.workers import Workers
+from atlas_core.errors import ServiceNotReadyError
+from atlas_core.interfaces.agents import AgentParts
+from atlas_core.interfaces.llm import LLMDefaults
+from atlas_core.interfaces.runs import MemoryRunStore
+from atlas_core.interfaces.service import BaseService
+from atlas_core.limits import RunLimits
+from atlas_core.messages import Answer, ChatMessage, RunResult
+from atlas_core.names import did_you_mean
+from atlas_core.owner import Owner
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from atlas_core.events import Event, Observer
+    from atlas_core.interfaces.executors import ToolExecutorProtocol
+    from atlas_core.interfaces.llm import BaseLLM
+    from atlas_core.settings.models import AgentProfileSettings
+
+__all__ = ["AgentService", "RunStream"]
+
+STOP_WAIT_S = 5.0
+"""How long `stop` waits for cancelled runs to clean up."""
+
+_OVERRIDES = tuple(f.name for f in dataclasses.fields(RunLimits))
+
+
+class AgentService(BaseService):
+    """An agent. Starts on first use; two runs at once share nothing but what is read-only.
+
+    Args:
+        settings: The profile: prompt, tools, permissions, limits.
+        llm: The model.
+        executor: Where tool calls run; its `tool_registry` holds the tools.
+        observers: Who is told of every event of every run.
+
+    The agent starts `llm` and `executor` but leaves stopping them to whoever made them. An agent that came from
+    `AgentFactory.create` stops everything it uses.
+    """
+
+    def __init__(
+        self,
+        settings: AgentProfileSettings,
+        llm: BaseLLM,
+        executor: ToolExecutorProtocol,
+        *,
+        observers: Iterable[Observer] = (),
+    ) -> None:
+        from atlas_core.tools.registry import ToolRegistry  # heavier than what importing this module should cost
+
+        registry = getattr(executor, "tool_registry", None)
+        self._set_up(
+            AgentParts(
+                agent_id=settings.name or "agent",
+                settings=settings,
+                options=None,
+                llm=llm,
+                executor=executor,
+                tools=registry if registry is not None else ToolRegistry(),
+                system_prompt=settings.system_prompt,
+                executor_name=type(executor).__name__,
+                observers=tuple((observer, Owner()) for observer in observers),
+            )
+        )
+
+    @classmethod
+    def from_parts(cls, parts: AgentParts) -> Self:
+        """Make an agent from what a kernel hands to an agent type."""
+        self = cls.__new__(cls)
+        self._set_up(parts)
+        return self
+
+    def _set_up(self, parts: AgentParts) -> None:
+        self._parts = parts
+        self._plan: Plan | None = None
+        self._portal = Portal()
+        self._own_workers: Workers | None = None
+        self._lifecycle = parts.lifecycle if isinstance(parts.lifecycle, Lifecycle) else Lifecycle()
+        self._owns_lifecycle = parts.lifecycle is None
+        self._runs: set[asyncio.Task[object]] = set()
+        self._stopped_runs: set[asyncio.Task[object]] = set()
+        self._at_stop: list[Callable[[], Awaitable[None]]] = []
+        s = parts.settings
+        self._limits = RunLimits(
+            max_iterations=s.max_iterations,
+            max_execution_time_seconds=s.max_execution_time_seconds,
+            max_tool_calls=s.max_tool_calls,
+            max_tokens=s.max_tokens,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._parts.agent_id!r}, {self._state}>"
+
+    @property
+    def parts(self) -> AgentParts:
+        """What the agent is made of."""
+        return self._parts
+
+    @property
+    def settings(self) -> AgentProfileSettings:
+        """The profile."""
+        return self._parts.settings
+
+    # Life cycle ------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        parts = self._parts
+        if parts.disabled is not None:
+            raise ServiceNotReadyError(parts.disabled, remedy="set ai.agents.enabled = true")
+        if parts.before_start is not None:
+            await parts.before_start()
+        await parts.llm.start()
+        await parts.executor.start()
+        toolset = build_toolset(parts.tools, parts.settings)
+        dispatcher = Dispatcher(
+            toolset,
+            parts.executor,
+            executor_name=parts.executor_name,
+            workers=self._workers,
+            lifecycle=self._lifecycle,
+            tool_timeout_s=parts.settings.tool_timeout_seconds,
+        )
+        self._plan = Plan(
+            agent_id=parts.agent_id,
+            llm=parts.llm,
+            defaults=LLMDefaults(
+                system=self.system_prompt(),
+                tools=toolset.schemas,
+                max_output_tokens=parts.max_output_tokens,
+            ),
+            dispatcher=dispatcher,
+            store=parts.store if parts.store is not None else MemoryRunStore(),
+            connection=parts.connection,
+            agent_owner=parts.owner,
+            llm_owner=parts.llm_owner,
+            warnings=toolset.warnings,
+        )
+        self._audience = Audience(parts.observers)
+
+    def system_prompt(self) -> str | None:
+        """Return the system prompt; an agent type may override it to add to the profile's."""
+        return self._parts.system_prompt
+
+    def _workers(self) -> Workers:
+        workers = getattr(self._parts.executor, "workers", None)
+        if isinstance(workers, Workers):
+            return workers
+        if self._own_workers is None:
+            self._own_workers = Workers()
+        return self._own_workers
+
+    def at_stop(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """Have something stopped together with the agent, after it and in reverse order."""
+        self._at_stop.append(callback)
+
+    async def stop(self) -> None:
+        """Cancel the runs that go on, then free what the agent holds; does nothing if it has ended."""
+        if self._portal.is_open and not self._portal.is_inside:
+            # What was started through the sync door lives on its loop and must be stopped there.
+            await asyncio.to_thread(self._portal.call, self._stop_everything)
+            await asyncio.to_thread(self._portal.close)
+        else:
+            await self._stop_everything()
+
+    async def _stop_everything(self) -> None:
+        running = self._runs - {asyncio.current_task()}
+        self._stopped_runs |= running
+        for task in running:
+            task.get_loop().call_soon_threadsafe(task.cancel)
+        patience = time.monotonic() + STOP_WAIT_S
+        # Runs may live on other loops, which no wait of this one covers.
+        while running & self._runs and time.monotonic() < patience:
+            await asyncio.sleep(0.005)
+        await super().stop()
+        while self._at_stop:
+            await self._at_stop.pop()()
+
+    async def _stop(self) -> None:
+        if self._owns_lifecycle:
+            await self._lifecycle.stop()
+        if self._own_workers is not None:
+            self._own_workers.stop()
+
+    def stop_sync(self) -> None:
+        """Stop from plain code."""
+        if self._portal.is_open:
+            self._portal.call(self._stop_everything)
+            self._portal.close()
+        else:
+            asyncio.run(self._stop_everything())
+
+    # Runs ------------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> Answer:
+        """Answer a message.
+
+        Args:
+            input_message: Text, or a user message with other parts.
+            history: The conversation so far, such as an earlier `answer.result.messages`; never changed.
+            context: Handed to tools that ask for a `ToolContext`, as its `context`.
+            limits: Replaces the profile's limits.
+            overrides: Single limits by name, such as `max_iterations=3`.
+        Returns:
+            The answer, a text whose `.result` holds messages, tool results and usage. Its
+            `result.outcome` tells an answer from a decline.
+        Raises:
+            ServiceNotReadyError: The agent was stopped or disabled, or could not start.
+            LimitError: A limit was reached; `AgentMaxIterationsError` and `AgentTimeoutError` are such.
+            ProviderError: The model's provider failed.
+            TypeError: An override is not the name of a limit.
+        """
+        request = _Request(self, input_message, history, limits, overrides)
+        await self.start()
+        return _answer(await self._execute(request.make_run(context, None)))
+
+    def stream(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> RunStream:
+        """Answer a message and yield what happens, text as it is written.
+
+        Args and errors are those of `run`; errors are raised by the iteration, after the `RunEnded` event.
+        Leave the iteration early and the run is cancelled; `async with agent.stream(...) as events` waits for that.
+        """
+        request = _Request(self, input_message, history, limits, overrides)
+
+        async def execute(tell: Callable[[Event], None]) -> RunResult:
+            await self.start()
+            return await self._execute(request.make_run(context, tell))
+
+        return RunStream(execute)
+
+    def run_sync(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> Answer:
+        """Answer a message, from plain code; works where an event loop runs already, as in a notebook.
+
+        Args and errors are those of `run`. An agent is used either through this door or through the async ones.
+        """
+        return self._portal.call(
+            lambda: self.run(input_message, history, context=context, limits=limits, **overrides)
+        )
+
+    async def _execute(self, run: Run) -> RunResult:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # a coroutine on asyncio runs in a task
+        self._runs.add(task)
+        try:
+            return await run.execute()
+        except asyncio.CancelledError:
+            # Whoever awaits a run of an agent that is stopped was not cancelled itself.
+            if task in self._stopped_runs and task.uncancel() == 0:
+                raise ServiceNotReadyError("the agent was stopped during the run") from None
+            raise
+        finally:
+            self._runs.discard(task)
+            self._stopped_runs.discard(task)
+
+
+class _Request:
+    """The arguments of a run, checked before anything starts."""
+
+    def __init__(
+        self,
+        agent: AgentService,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None,
+        limits: RunLimits | None,
+        overrides: Mapping[str, Any],
+    ) -> None:
+        self._agent = agent
+        self._message = _user_message(input_message)
+        self._history = read_history(history)
+        self._limits = limits if limits is not None else agent._limits  # noqa: SLF001  # the same module's
+        for name in overrides:
+            if name not in _OVERRIDES:
+                raise TypeError(f"run() has no option {name!r}; {did_you_mean(name, _OVERRIDES, what='options')}")
+        if overrides:
+            self._limits = dataclasses.replace(self._limits, **overrides)
+
+    def make_run(self, context: object, tell: Callable[[Event], None] | None) -> Run:
+        plan = self._agent._plan  # noqa: SLF001  # the same module's
+        assert plan is not None  # noqa: S101  # set by start, which every caller awaited
+        return Run(
+            plan,
+            self._limits,
+            self._message,
+            self._history,
+            context=context,
+            audience=self._agent._audience,  # noqa: SLF001  # the same module's
+            on_delta=tell,
+        )
+
+
+def _user_message(message: object) -> ChatMessage:
+    if isinstance(message, str):
+        message = ChatMessage.user(message)
+    if not isinstance(message, ChatMessage):
+        raise TypeError(f"input_message is a {type(message).__name__}, expected text or a ChatMessage")
+    if message.role != "user":
+        raise ValueError(f"input_message has role {message.role!r}, expected 'user'; earlier messages go to history")
+    if not message.content or (isinstance(message.content, str) and not message.content.strip()):
+        raise ValueError("input_message is empty")
+    return message
+
+
+def _answer(result: RunResult) -> Answer:
+    return Answer(result.output, result)
+
+
+class RunStream(AsyncIterator["Event"]):
+    """The events of one run, in order; made by `AgentService.stream`.
+
+    The run goes on in a task of its own. Iterate to see it; leaving the iteration, closing, or dropping the object
+    cancels the run, after which no further tool is started.
+    """
+
+    def __init__(self, execute: Callable[[Callable[[Event], None]], Awaitable[RunResult]]) -> None:
+        self._execute = execute
+        self._inbox = _Inbox()
+        self._task: asyncio.Task[RunResult] | None = None
+        self._ended = False
+
+    @property
+    def result(self) -> RunResult:
+        """What the run did, once it has ended with an answer or a decline.
+
+        Raises:
+            ServiceNotReadyError: It has not ended yet.
+        """
+        if self._task is None or not self._task.done():
+            raise ServiceNotReadyError("the run has not ended", remedy="iterate to the end first")
+        return self._task.result()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._ended:
+            raise StopAsyncIteration
+        if self._task is None:
+            self._task = asyncio.ensure_future(_drive(self._execute, self._inbox))
+        try:
+            event = await self._inbox.get()
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
+        if event is not None:
+            return event
+        self._ended = True
+        await self._task  # raises what the run raised
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Cancel the run if it goes on, and wait until it has cleaned up."""
+        self._ended = True
+        task = self._task
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
+        if task is not None and task.done() and not task.cancelled():
+            task.exception()  # seen: whoever closes early does not ask for it
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        task = self._task
+        if task is None:
+            return
+        if not task.done():
+            with contextlib.suppress(RuntimeError):  # its loop may be closed already
+                task.get_loop().call_soon_threadsafe(task.cancel)
+        elif not task.cancelled():
+            task.exception()  # seen, as in aclose
+
+
+class _Inbox:
+    """Events on their way from a run to the one who iterates; None ends them."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event | None] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def put(self, event: Event | None) -> None:
+        self._events.append(event)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def get(self) -> Event | None:
+        while not self._events:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._events.popleft()
+
+
+async def _drive(execute: Callable[[Callable[[Event], None]], Awaitable[RunResult]], inbox: _Inbox) -> RunResult:
+    # A function and no method: a task that held its stream would keep it from being dropped.
+    try:
+        return await execute(inbox.put)
+    finally:
+        inbox.put(None)
