@@ -23,7 +23,7 @@ OURS = {_toml(path)["project"]["name"] for path in DISTRIBUTIONS}
 
 
 def _package(folder: Path) -> Path:
-    return folder / _toml(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"][0]
+    return folder / str(_toml(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"][0])
 
 
 def _requirements(folder: Path) -> list[Requirement]:
