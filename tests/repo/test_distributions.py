@@ -37,6 +37,7 @@ def test_distribution_is_complete(folder: Path) -> None:
     """A distribution is typed, described and licensed, and has a README and a list of changes that towncrier finds."""
     project = _toml(folder)["project"]
     assert (_package(folder) / "py.typed").is_file()
+    assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert len((folder / "README.md").read_text(encoding="utf-8").split()) >= 30
     assert "<!-- towncrier release notes start -->" in (folder / "CHANGELOG.md").read_text(encoding="utf-8")
     assert len(project["description"]) >= 20
