@@ -10,9 +10,10 @@ Names load when first used: `import atlas_core` alone reads this file and no oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from atlas_core._version import __version__ as __version__
+
+# Type checkers take this name for true. `typing` is not imported for it: that alone takes as long as starting Python.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from atlas_core.agents.service import AgentService as AgentService
