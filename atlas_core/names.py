@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-__all__ = ["did_you_mean", "find_name", "nearest", "same_name"]
+__all__ = ["did_you_mean", "find_name", "nearest", "prefixed", "same_name"]
 
 _SEPARATORS = re.compile(r"[-_.]+")
 _T = TypeVar("_T")
@@ -22,6 +22,13 @@ def same_name(name: str) -> str:
     Source: the rule of PEP 503 for distribution names, with `_` as the separator.
     """
     return _SEPARATORS.sub("_", name.strip()).lower()
+
+
+def prefixed(prefix: str | None, name: str) -> str:
+    """Return a tool's name behind a prefix, with `_` between unless the prefix ends in one of `_ - . : /`."""
+    if not prefix:
+        return name
+    return prefix + name if prefix[-1] in "_-.:/" else f"{prefix}_{name}"
 
 
 def find_name(name: str, mapping: Mapping[str, _T]) -> str | None:
