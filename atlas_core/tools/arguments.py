@@ -135,7 +135,7 @@ class ArgumentChecker:
             raise ToolArgumentsError(
                 f"the arguments of tool {self._tool!r} are {_kind(value)}, expected a JSON object: {_quote(text)}",
                 tool=self._tool,
-                remedy="issue the call again with an object such as {\"name\": value}",
+                remedy='issue the call again with an object such as {"name": value}',
             )
         return value, ()
 
@@ -185,7 +185,7 @@ def _depth(value: object) -> int:
     depth = 0
     while level := [item for item in level if isinstance(item, (list, dict))]:
         depth += 1
-        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]  # type: ignore[union-attr]  # filtered above
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
     return depth
 
 

@@ -1,4 +1,4 @@
-"""Typed functions as tools: the `tool` marker, the wrapper, and the one door through which anything becomes a `Tool`."""
+"""Typed functions as tools: the `tool` marker, the wrapper, and the door through which anything becomes a `Tool`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def tool(
     hints: ToolHints | None = None,
     strict_arguments: bool = False,
 ) -> Any:
-    """Say how a function shall serve as a tool. The function itself stays as it is: callable, and a method if it is one.
+    """Say how a function shall serve as a tool. It stays as it is: callable, and a method if it is one.
 
     Nothing else happens here; a function becomes a tool where a plugin offers it, or where it is registered. One
     without this marker can be offered just as well.
@@ -106,7 +106,7 @@ def tool(
         setattr(inner, _MARK, marks)
         return target
 
-    return mark if function is None else mark(function)  # type: ignore[type-var]  # F is bound per overload
+    return mark if function is None else mark(function)
 
 
 def _marks_of(target: object) -> ToolMarks:

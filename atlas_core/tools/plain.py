@@ -7,7 +7,7 @@ is only ever true where Draft 2020-12 says valid too; a no is not an answer but 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 __all__ = ["plain_predicate"]
 
@@ -74,7 +74,7 @@ def _compile(schema: object, definitions: Mapping[str, object], path: tuple[str,
 def _all(parts: list[Predicate]) -> Predicate:
     match parts:
         case []:
-            return lambda value: True
+            return lambda _: True
         case [only]:
             return only
         case [first, second]:
@@ -94,7 +94,7 @@ _TYPES: dict[str, Predicate] = {
 
 
 def _type(value: object) -> Predicate:
-    names = value if isinstance(value, list) else [value]
+    names: list[Any] = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) and name in _TYPES for name in names):
         raise _NotPlainError
     if len(set(names)) != len(names):

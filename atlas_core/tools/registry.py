@@ -159,7 +159,7 @@ class ToolRegistry:
         return entry
 
     def _unknown(self, name: str) -> UnknownToolError:
-        shown = name if len(name) <= 100 else name[:97] + "..."  # noqa: PLR2004  # enough to recognise it
+        shown = name if len(name) <= 100 else name[:97] + "..."
         return UnknownToolError(
             f"there is no tool {shown!r}",
             tool=shown,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import dataclasses
+import datetime as dt
 import enum
+import inspect
 import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MappingView, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, TypeVar
 
 from atlas_core.messages import ChatMessage, Data, File, Image, Opaque, Text
 
 __all__ = ["Encoded", "encode_result"]
+
+_T = TypeVar("_T")
 
 MAX_CHARS = 20_000
 """Default length of a result's text; some 5,000 tokens of English."""
@@ -29,6 +36,8 @@ _MAX_TEXT_CHARS = 2_000
 _MAX_SORTED = 10_000
 _MAX_DIGEST_BYTES = 64 * 1024 * 1024
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
+# The repr of bytes that are no text, inside the text of an object that shows them.
+_BYTES = re.compile(r"""\bb(?:'[^']*\\x[^']*'?|"[^"]*\\x[^"]*"?)""")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -190,7 +199,7 @@ class _Writer:
     def _write_members(self, plain: _Members) -> None:
         self._put("{")
         separator = ""
-        for key, value in _guarded(plain.pairs):
+        for key, value in _guarded(plain.pairs, lambda note: ("<error>", note)):
             self._put(separator)
             separator = ", "
             self._put_text(_key_text(key))
@@ -201,22 +210,19 @@ class _Writer:
     def _write_items(self, plain: _Items) -> None:
         self._put("[")
         separator = ""
-        for item in _guarded(plain.items):
+        for item in _guarded(plain.items, lambda note: note):
             self._put(separator)
             separator = ", "
             self.write(_plain(item), item)
         self._put("]")
 
 
-def _guarded(source: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+def _guarded(source: Callable[[], Iterable[_T]], failure: Callable[[str], _T]) -> Iterator[_T]:
     """Iterate a stranger's object; where that raises, the rest is missing, and the last item says so."""
     try:
         yield from source()
-    except _FullError:  # pragma: no cover  # raised in the consumer, never in here
-        raise
     except Exception as exc:  # noqa: BLE001  # a stranger's iterator
-        note = f"<the rest can't be read: {type(exc).__name__}>"
-        yield ("<error>", note) if getattr(source, "pairs", False) else note
+        yield failure(f"<the rest can't be read: {type(exc).__name__}>")
 
 
 def _key_text(key: object) -> str:
@@ -249,12 +255,18 @@ def _kind_name(value: object) -> str:
 
 
 def _number(value: float) -> object:
-    return float(value) if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    return (
+        float(value) if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    )
 
 
 def _integer(value: int) -> object:
     # Python refuses to write longer ones; a model has no use for them.
-    return int(value) if value.bit_length() <= 10_000 else f"<an integer of about {int(value.bit_length() * 0.30103):,} digits>"
+    return (
+        int(value)
+        if value.bit_length() <= 10_000
+        else f"<an integer of about {int(value.bit_length() * 0.30103):,} digits>"
+    )
 
 
 def _bytes(value: bytes | bytearray | memoryview) -> str:
@@ -299,7 +311,9 @@ def _media(value: Image | File) -> str:
     name = f" {value.name!r}" if isinstance(value, File) and value.name else ""
     if value.data is None:
         return f"<{type(value).__name__.lower()}{name}: {value.media_type}, {value.url}>"
-    return _bytes_marker(memoryview(value.data), value.media_type).replace("<bytes", f"<{type(value).__name__.lower()}{name}", 1)
+    return _bytes_marker(memoryview(value.data), value.media_type).replace(
+        "<bytes", f"<{type(value).__name__.lower()}{name}", 1
+    )
 
 
 def _pairs(value: Mapping[Any, object]) -> object:
@@ -319,7 +333,7 @@ def _first(values: Iterable[Any], most: int) -> list[Any]:
     return [value for value, _ in zip(values, range(most), strict=False)]
 
 
-def _set(value: Set[object]) -> _Items:
+def _set(value: set[object] | frozenset[object]) -> _Items:
     # Texts hash differently in each process: without an order, two equal runs would differ.
     if len(value) <= _MAX_SORTED:
         return _Items(lambda: sorted(value, key=lambda item: (type(item).__name__, _order(item))), len(value))
@@ -339,10 +353,6 @@ def _sequence(value: Sequence[object]) -> object:
     return _Items(lambda: value, len(value))
 
 
-def _own_text(value: object) -> str:
-    return str(value)
-
-
 def _error_text(value: BaseException) -> str:
     return f"{type(value).__name__}: {value}"[:_MAX_TEXT_CHARS]
 
@@ -359,9 +369,14 @@ _CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], object]], ...
     (Opaque, lambda value: f"<content that only {value.provider or 'another system'} understands>"),
     (Mapping, _pairs),
     ((list, tuple), _sequence),
-    (Set, _set),
+    ((set, frozenset), _set),
+    ((dt.date, dt.time), lambda value: value.isoformat()),
+    (types.SimpleNamespace, lambda value: _pairs(vars(value))),
     (BaseException, _error_text),
 )
+
+
+_COLLECTIONS = (Sequence, MappingView, collections.deque, array.array)
 
 
 def _special(value: Any) -> object:
@@ -375,13 +390,11 @@ def _special(value: Any) -> object:
         return _fields(value, [spec.name for spec in specs])
     if hasattr(value, "dtype") and hasattr(value, "tolist") and getattr(value, "size", 0) <= _MAX_SORTED:
         return _plain(value.tolist())  # an array or number of NumPy's kind; a longer one shows its own short form
-    if isinstance(value, type) or callable(value):
-        return f"<{'class' if isinstance(value, type) else 'function'} {getattr(value, '__qualname__', _kind_name(value))}>"
+    if isinstance(value, type) or inspect.isroutine(value):
+        return f"<{'class' if isinstance(value, type) else 'function'} {value.__qualname__}>"
     if isinstance(value, Iterator):
         return f"<{_kind_name(value)}, not run>"
-    if isinstance(value, Iterable) and hasattr(value, "__len__") and not _has_own_text(value):
-        return _Items(lambda: value, len(value))
-    if isinstance(value, (range, Sequence)) or type(value).__module__ in ("collections", "array"):
+    if isinstance(value, Collection) and (not _has_own_text(value) or isinstance(value, _COLLECTIONS)):
         return _Items(lambda: value, len(value))
     return _shown(value)
 
@@ -402,4 +415,4 @@ def _shown(value: object) -> str:
     text = str(value)
     if len(text) > _MAX_TEXT_CHARS:
         text = text[: _MAX_TEXT_CHARS - 3] + "..."
-    return _ADDRESS.sub("", text)
+    return _BYTES.sub("<bytes>", _ADDRESS.sub("", text))

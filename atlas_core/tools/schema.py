@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from atlas_core.errors import ToolArgumentsError, ToolDefinitionError
 from atlas_core.tools.signature import MISSING, Parameter, Signature
@@ -20,12 +20,12 @@ if typing.TYPE_CHECKING:
 __all__ = ["ArgumentsModel", "Documentation", "model_arguments", "read_docstring", "returns_schema"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Documentation:
     """What a docstring tells: the text about the tool, and one text per parameter."""
 
     description: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def read_docstring(doc: str | None) -> Documentation:
@@ -58,7 +58,7 @@ def _paragraphs(doc: str) -> str:
     return inspect.cleandoc(doc)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentsModel:
     """The arguments of a typed function.
 
@@ -117,7 +117,7 @@ def model_arguments(signature: Signature, tool: str, texts: Mapping[str, str]) -
     Raises:
         ToolDefinitionError: No JSON value can be turned into what an annotation asks for.
     """
-    fields = {f"p{i}": _Field.of(p, signature, tool) for i, p in enumerate(signature.parameters)}
+    fields = {f"p{i}": _Field.of(p, signature) for i, p in enumerate(signature.parameters)}
     try:
         model = _create(fields, signature.namespace)
         schema = model.model_json_schema(schema_generator=_generator())
@@ -140,7 +140,7 @@ def returns_schema(signature: Signature) -> dict[str, object] | None:
     try:
         from pydantic import TypeAdapter
 
-        adapter = TypeAdapter(signature.returns)
+        adapter: TypeAdapter[object] = TypeAdapter(signature.returns)  # type: ignore[arg-type]  # any type form
         schema = adapter.json_schema(mode="serialization", schema_generator=_generator())
     except Exception:  # noqa: BLE001  # the schema of a result is a courtesy; its type is foreign code
         return None
@@ -148,7 +148,7 @@ def returns_schema(signature: Signature) -> dict[str, object] | None:
     return schema or None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
     """One parameter as a pydantic field. Its name there is made up, since a model can't have a field `copy`."""
 
@@ -160,10 +160,14 @@ class _Field:
     fill: Callable[[], object] | None
 
     @classmethod
-    def of(cls, parameter: Parameter, signature: Signature, tool: str) -> _Field:
+    def of(cls, parameter: Parameter, signature: Signature) -> _Field:
         from pydantic.fields import FieldInfo
 
-        annotation, default, description = parameter.annotation, parameter.default, _annotated_text(parameter.annotation)
+        annotation, default, description = (
+            parameter.annotation,
+            parameter.default,
+            _annotated_text(parameter.annotation),
+        )
         fill: Callable[[], object] | None = None
         if isinstance(default, FieldInfo):
             info, default = default, MISSING
@@ -208,7 +212,6 @@ def _annotated_text(annotation: object) -> str | None:
 
 def _is_mutable(value: object) -> bool:
     import collections
-    import dataclasses
 
     kinds = (list, dict, set, bytearray, collections.deque)
     return isinstance(value, kinds) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
@@ -229,7 +232,7 @@ def _create(fields: Mapping[str, _Field], namespace: Mapping[str, object]) -> ty
 
     definitions: dict[str, typing.Any] = {key: field.definition for key, field in fields.items()}
     config = ConfigDict(extra="forbid", protected_namespaces=())
-    model = create_model("Arguments", __config__=config, **definitions)
+    model: type[BaseModel] = create_model("Arguments", __config__=config, **definitions)
     model.model_rebuild(_types_namespace=dict(namespace) or None)
     return model
 
@@ -258,9 +261,7 @@ def _type_name(annotation: object) -> str:
     return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)
 
 
-def _finish(
-    schema: dict[str, typing.Any], fields: Mapping[str, _Field], texts: Mapping[str, str]
-) -> dict[str, object]:
+def _finish(schema: dict[str, typing.Any], fields: Mapping[str, _Field], texts: Mapping[str, str]) -> dict[str, object]:
     """Take pydantic's schema of the made-up model and put the function's own facts into it."""
     _untitle(schema)
     properties = schema.get("properties", {})
@@ -314,13 +315,13 @@ def _generator() -> type[GenerateJsonSchema]:
     class Generator(GenerateJsonSchema):
         """pydantic's generator without its warnings: a default that has no JSON form is left out on purpose."""
 
-        ignored_warning_kinds: typing.ClassVar[set[typing.Any]] = {"skipped-choice", "non-serializable-default"}
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}
 
     return Generator
 
 
 def _modern_typed_dicts(annotation: typing.Any, namespace: Mapping[str, object]) -> typing.Any:
-    """Replace each `typing.TypedDict` by its equal from typing_extensions, which pydantic asks for before Python 3.12."""
+    """Replace each `typing.TypedDict` by its like from typing_extensions: pydantic demands it before Python 3.12."""
     if sys.version_info >= (3, 12):
         return annotation
     if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
@@ -349,6 +350,6 @@ def _modern_typed_dict(old: typing.Any, namespace: Mapping[str, object]) -> typi
             hint = typing.get_args(hint)[0]  # noqa: PLW2901  # the same hint, unwrapped
         kind = typing_extensions.Required if key in old.__required_keys__ else typing_extensions.NotRequired
         fields[key] = kind[_modern_typed_dicts(hint, namespace)]
-    new = typing_extensions.TypedDict(old.__name__, fields)  # type: ignore[operator,misc]  # made at run time
+    new = typing_extensions.TypedDict(old.__name__, fields)  # type: ignore[misc]  # made at run time
     new.__module__, new.__doc__ = old.__module__, old.__doc__
     return new

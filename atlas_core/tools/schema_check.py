@@ -11,7 +11,7 @@ from atlas_core.errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
-    from referencing import Resource
+    from referencing import Resource, Specification
     from referencing._core import Resolver
 
 __all__ = ["build_validator", "plain_copy"]
@@ -70,7 +70,7 @@ def build_validator(schema: dict[str, Any], tool: str, owner: str) -> tuple[Vali
     """
     import jsonschema
     import referencing.exceptions
-    from jsonschema_specifications import REGISTRY
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # the drafts' own schemas
     from referencing.jsonschema import specification_with
 
     cls = _validator_class(schema, tool, owner)
@@ -84,7 +84,7 @@ def build_validator(schema: dict[str, Any], tool: str, owner: str) -> tuple[Vali
         raise _faulty(tool, owner, f"needs a metaschema that is not there: {exc}") from exc
     specification = specification_with(cls.META_SCHEMA["$schema"])
     resource = specification.create_resource(schema)
-    walk = _Walk(tool, owner)
+    walk = _Walk(tool, owner, specification)
     try:
         resolver = REGISTRY.with_resource("", resource).resolver_with_root(resource)
         walk.visit(resource, resolver)
@@ -102,16 +102,21 @@ def _validator_class(schema: Mapping[str, Any], tool: str, owner: str) -> Any:
     dialect = schema.get("$schema")
     if dialect is None:
         return Draft202012Validator
-    cls = validator_for({"$schema": dialect}, default=None) if isinstance(dialect, str) else None
-    if cls is None:
+    cls = validator_for({"$schema": dialect}, default=_Unknown) if isinstance(dialect, str) else _Unknown  # type: ignore[arg-type]  # only compared
+    if cls is _Unknown:
         raise _faulty(tool, owner, f"has the $schema {dialect!r}, which is none of the drafts 3 to 2020-12")
     return cls
+
+
+class _Unknown:
+    """Stands for a draft that jsonschema does not know."""
 
 
 class _Walk:
     """Visits each subschema that validation could reach, and looks up its references."""
 
-    def __init__(self, tool: str, owner: str) -> None:
+    def __init__(self, tool: str, owner: str, specification: Specification[Any]) -> None:
+        self._specification = specification
         self.unchecked: list[str] = []
         self._seen: set[int] = set()
         self._tool = tool
@@ -135,7 +140,7 @@ class _Walk:
         try:
             found = resolver.lookup(reference)
         except referencing.exceptions.Unresolvable as exc:
-            remote = "://" in reference.split("#")[0]
+            remote = "://" in reference.partition("#")[0]
             why = "outside itself, and nothing is fetched" if remote else "which is not in it"
             raise _faulty(self._tool, self._owner, f"has a {keyword} to {reference[:200]!r}, {why}") from exc
         except Exception as exc:  # a pointer through a number, say, fails in as many ways as there are types
@@ -143,7 +148,7 @@ class _Walk:
         if not isinstance(found.contents, (dict, bool)):
             raise _faulty(self._tool, self._owner, f"has a {keyword} to {reference[:200]!r}, which is no schema")
         if not isinstance(found.contents, bool):
-            self.visit(type(resource)(found.contents, resource._specification), found.resolver)  # noqa: SLF001
+            self.visit(self._specification.create_resource(found.contents), found.resolver)
 
     def _patterns(self, schema: dict[str, Any]) -> None:
         pattern = schema.get("pattern")

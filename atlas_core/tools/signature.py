@@ -125,7 +125,7 @@ def _signature(target: Callable[..., object]) -> inspect.Signature:
 
 
 def _innermost(target: object) -> tuple[Callable[..., object], frozenset[str]]:
-    """Return the function behind partials, methods, wrappers and callable objects, and the keywords bound on the way."""
+    """Return the function behind partials, methods, wrappers and callable objects, and the keywords bound."""
     bound: set[str] = set()
     while True:
         if isinstance(target, functools.partial):
@@ -135,7 +135,9 @@ def _innermost(target: object) -> tuple[Callable[..., object], frozenset[str]]:
             target = target.__func__
         elif hasattr(target, "__wrapped__"):
             target = target.__wrapped__
-        elif not inspect.isroutine(target) and inspect.isroutine(getattr(type(target), "__call__", None)):
+        elif not inspect.isroutine(target) and inspect.isroutine(
+            inspect.getattr_static(type(target), "__call__", None)
+        ):
             target = type(target).__call__
         else:
             return typing.cast("Callable[..., object]", target), frozenset(bound)
@@ -264,7 +266,7 @@ def _refuse_unnamed(parameter: inspect.Parameter, tool: str, where: str) -> None
             problem, remedy = "takes any keyword", "name the parameters, or take a dict"
         case _:
             return
-    star = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    star = str(parameter)[: 2 - len(str(parameter)[:2].lstrip("*"))]
     raise ToolDefinitionError(
         f"parameter '{star}{parameter.name}' of tool {tool!r} {problem}, but a model sets arguments by name",
         tool=tool,

@@ -121,7 +121,8 @@ def _lines(error: ValidationError) -> list[str]:
         case "const":
             return [f"{at}expected {_json(value)}, got {got(error.instance)}"]
         case "required":
-            missing = [name for name in value if name not in error.instance]
+            instance: Any = error.instance
+            missing = [name for name in value if name not in instance]
             return [f"{path_text([*error.absolute_path, name])}: is missing{_wanted(error, name)}" for name in missing]
         case "additionalProperties" | "unevaluatedProperties" if value is False:
             return [f"{at}{line}" for line in _unknown_keys(error)]
@@ -168,7 +169,8 @@ def _unknown_keys(error: ValidationError) -> list[str]:
     schema = error.schema if isinstance(error.schema, dict) else {}
     known = list(schema.get("properties", ()))
     patterns = [re.compile(p) for p in schema.get("patternProperties", ())]
-    keys = [str(k) for k in error.instance if k not in known and not any(p.search(str(k)) for p in patterns)]
+    instance: Any = error.instance
+    keys = [str(k) for k in instance if k not in known and not any(p.search(str(k)) for p in patterns)]
     lines = []
     for key in keys[:_MAX_LISTED]:
         shown = repr(_cut(key, _MAX_VALUE_CHARS))
@@ -192,7 +194,7 @@ def _alternatives(error: ValidationError, at: str) -> list[str]:
         for child in errors:
             kinds.extend(word for word in _kinds(child) if word not in kinds)
     if near or not kinds:
-        return [f"{at}{got(error.instance)} fits none of the {len(error.validator_value)} alternatives"]
+        return [f"{at}{got(error.instance)} fits none of the {len(branches)} alternatives"]
     return [f"{at}expected {_or(kinds)}, got {got(error.instance)}"]
 
 
