@@ -27,27 +27,38 @@ class Agent(Protocol):
     """What `Kernel.agent` returns, whatever its type. `AgentService` is the kernel's own."""
 
     @property
-    def is_ready(self) -> bool: ...
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
+    def is_ready(self) -> bool:
+        """Whether it is started and not stopped."""
+
+    async def start(self) -> None:
+        """Make it ready; `run` does so by itself on first use."""
+
+    async def stop(self) -> None:
+        """Free what it holds; it can't be used afterwards."""
+
     async def run(
         self,
         input_message: str | ChatMessage,
         history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
         **options: Any,
-    ) -> Answer: ...
+    ) -> Answer:
+        """Answer a message, after a history if there is one; see `AgentService.run`."""
+
     def stream(
         self,
         input_message: str | ChatMessage,
         history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
         **options: Any,
-    ) -> AsyncIterator[Event]: ...
+    ) -> AsyncIterator[Event]:
+        """Answer a message and yield the events of the run as they happen."""
+
     def run_sync(
         self,
         input_message: str | ChatMessage,
         history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
         **options: Any,
-    ) -> Answer: ...
+    ) -> Answer:
+        """Answer a message from code that is not async."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,12 +112,19 @@ class AIToolProtocol(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the model calls it."""
+
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """What it does, for the model."""
+
     @property
-    def schema(self) -> ToolSchema | Mapping[str, object]: ...
-    def execute(self, **kwargs: Any) -> object: ...
+    def schema(self) -> ToolSchema | Mapping[str, object]:
+        """Its arguments."""
+
+    def execute(self, **kwargs: Any) -> object:
+        """Do it."""
 
 
 class Tool(ABC):

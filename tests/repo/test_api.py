@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+from types import FunctionType
 
 import pytest
 
@@ -51,12 +52,9 @@ def test_name_is_documented(name: str) -> None:
     methods = {
         key: inspect.getdoc(getattr(value, key))
         for key, member in vars(value).items()
-        if not key.startswith("_") and isinstance(member, (classmethod, staticmethod, property) | _routine)
+        if not key.startswith("_") and isinstance(member, (FunctionType, classmethod, staticmethod, property))
     }
     assert [key for key, text in methods.items() if not text] == []
-
-
-_routine = type(lambda: None)
 
 
 def test_misspelt_name_is_an_attribute_error() -> None:

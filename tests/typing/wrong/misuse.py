@@ -1,4 +1,4 @@
-"""What type checkers must refuse: each line marked `# error: CODE` and no other."""
+"""What type checkers must refuse: the lines that name an error, and no other."""
 
 import atlas_core
 from atlas_core import AgentService, ChatMessage, LLMProviderSpec, RunLimits, hookimpl
@@ -6,7 +6,7 @@ from atlas_core import AgentService, ChatMessage, LLMProviderSpec, RunLimits, ho
 atlas_core.no_such_name  # error: attr-defined
 
 ChatMessage(role="robot", content="")  # error: arg-type
-ChatMessage("user", "hello")  # error: misc
+ChatMessage("user", "hello")  # error: call-arg
 RunLimits(max_iterations="ten")  # error: arg-type
 LLMProviderSpec(name="echo")  # error: call-arg
 hookimpl(tryfirst="yes")  # error: call-overload
