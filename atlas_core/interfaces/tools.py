@@ -138,7 +138,7 @@ class Tool(ABC):
         timeout_s: Seconds one call may take, or None for the run's own limit.
         requires_approval: Whether a person must agree to each call.
         context_parameter: Keyword under which `execute` wants a `ToolContext`, or None.
-        is_async: Whether `execute` is a coroutine function; other functions run in a thread.
+        is_async: Whether `execute` is an `async def`, generators included; other functions run in a thread.
     """
 
     effects: Effects = "write"
@@ -166,7 +166,7 @@ class Tool(ABC):
         """Whether `execute` is awaited on the event loop instead of run in a thread."""
         import inspect  # not needed where a subclass knows
 
-        return inspect.iscoroutinefunction(self.execute)
+        return inspect.iscoroutinefunction(self.execute) or inspect.isasyncgenfunction(self.execute)
 
     @abstractmethod
     def execute(self, **kwargs: Any) -> object:
