@@ -1,0 +1,280 @@
+"""Which tool a clause is for, and with which arguments: hints first, then the schema, then fallback tools."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from atlas_core import ToolHints, ToolSchema
+from atlas_offline import extraction
+from atlas_offline.lookalikes import calculates, lookalike
+from atlas_offline.relevance import concerns
+from atlas_offline.words import name_words, number_values, phrases, unused_numbers
+
+__all__ = ["Match", "Refusal", "forms", "match", "numbers_in"]
+
+_LOG = logging.getLogger(__name__)
+_POLITE_START = re.compile(
+    r"^(?:(?:hey|hi|hello|ok|okay|well|so|and|also|please|now|first|firstly|atlas|then|finally|"
+    r"thanks|thank you|good (?:morning|afternoon|evening))\b[,!. ]*)+",
+    re.IGNORECASE,
+)
+_POLITE_ASK = re.compile(
+    r"^(?:(?:can|could|would|will) (?:you|u)(?: please| kindly)?|i(?: would|'d) like(?: you)? to(?: know)?|"
+    r"i (?:want|need)(?: you)? to(?: know)?|please|kindly)\s+(?:(?:just|also) )?(?:(?:tell|show) me |let me know )?",
+    re.IGNORECASE,
+)
+_POLITE_END = re.compile(r"[,\s]*\b(?:please|thanks|thank you|for me|pls)\b[\s.!?]*$", re.IGNORECASE)
+_BY_NAME = re.compile(
+    r"^(?:please )?(?:(?:use|using|with|via|call|run|ask|invoke)\s+)?(?:the\s+)?[`'\"]?(?P<name>[\w-]+)[`'\"]?[:,]?\s+",
+    re.IGNORECASE,
+)
+_AFTER_NAME = re.compile(r"^(?:tool\b[:,]?\s*)?(?:to|and|for|on|with(?: the)? arguments?|with|:)?\s*", re.IGNORECASE)
+
+_AS_JSON = "its arguments as JSON"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A tool that takes a clause.
+
+    Attributes:
+        tool: The tool.
+        arguments: Arguments to call it with, JSON values.
+        how: By which rule, as a fact to show.
+        clause: What it was matched against.
+    """
+
+    tool: ToolSchema
+    arguments: Mapping[str, object]
+    how: str
+    clause: str
+
+    def thought(self) -> str:
+        """Say what was matched, in facts: the words, how many numbers, and by which rule."""
+        count = numbers_in(self.clause)
+        facts = [f"'{phrase}'" for phrase in phrases(self.clause)]
+        facts.append(f"{count} number{'' if count == 1 else 's'}")
+        return f"matched {self.tool.name}: {', '.join(facts)} ({self.how})"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no tool takes a clause. The reason with the highest `rank` is the one to tell."""
+
+    reason: str
+    rank: int = 0
+
+
+def numbers_in(text: str) -> int:
+    """Count the numbers that a text states."""
+    return len(number_values(text))
+
+
+def match(clause: str, tools: Sequence[ToolSchema], *, fallback: bool = False) -> Match | Refusal:
+    """Find the one tool that takes the clause as a whole.
+
+    Args:
+        clause: A question or a part of one, normalised.
+        tools: The tools on offer.
+        fallback: Whether search-like tools may take it where no other does.
+    """
+    if re.fullmatch(r"[-+]?[\d.,\s]+%?", clause):
+        return Refusal("a number alone is no question", rank=2)
+    named = _named_tool(clause, tools)
+    if named:
+        tool, rest = named
+        return _match_one_of(rest, [tool], named=True, fallback=True)
+    return _match_one_of(clause, tools, named=False, fallback=fallback)
+
+
+def _named_tool(clause: str, tools: Sequence[ToolSchema]) -> tuple[ToolSchema, str] | None:
+    found = _BY_NAME.match(clause)
+    if not found or not clause[found.end() :].strip():
+        return None
+    wanted = found["name"].lower().replace("-", "_")
+    for tool in tools:
+        whole = tool.name.lower().replace("-", "_")
+        # "calculator" for calculator_tool counts after "use the" only, or a tool called `time` would take "time flies".
+        short = (
+            whole.removesuffix("_tool") if found[0].lower().startswith(("use", "using", "ask", "please use")) else whole
+        )
+        if wanted in (whole, short):
+            return tool, _AFTER_NAME.sub("", clause[found.end() :], count=1)
+    return None
+
+
+def _match_one_of(clause: str, tools: Sequence[ToolSchema], *, named: bool, fallback: bool) -> Match | Refusal:
+    refusals = [Refusal("no tool on offer fits the question")]
+    for rule in (_hinted, _typed):
+        matches: list[Match] = []
+        for tool in tools:
+            answer = rule(clause, tool, named=named)
+            if isinstance(answer, Match):
+                answer = _checked(answer)
+            if isinstance(answer, Match):
+                matches.append(answer)
+            elif answer is not None:
+                refusals.append(answer)
+        if matches:
+            return _the_one(matches)
+    if fallback and (answer := _fallback(clause, tools)):
+        return answer
+    return max(refusals, key=lambda refusal: refusal.rank)
+
+
+def _the_one(matches: list[Match]) -> Match | Refusal:
+    """Choose among several takers: only one, or copies of the same tool under several names."""
+    first = matches[0]
+    if all(_same_tool(first, other) for other in matches[1:]):
+        return first
+    names = " and ".join(sorted({m.tool.name for m in matches}))
+    return Refusal(f"more than one tool fits: {names}; say which, as in 'use {first.tool.name} to ...'", rank=6)
+
+
+def _same_tool(one: Match, other: Match) -> bool:
+    if one.tool.hints is None or other.tool.hints is None or one.arguments != other.arguments:
+        return False
+    return one.tool.hints == other.tool.hints
+
+
+def _checked(found: Match) -> Match | Refusal:
+    """Refuse a match that would leave a number out or calculate with what is no number to calculate with."""
+    if found.how != _AS_JSON and calculates(found.tool, found.arguments) and (reason := lookalike(found.clause)):
+        return Refusal(reason, rank=5)
+    if unused := unused_numbers(found.clause, found.arguments.values()):
+        return Refusal(f"{found.tool.name} would leave out the number {', '.join(unused)}", rank=4)
+    try:
+        json.dumps(dict(found.arguments), allow_nan=False)
+    except (TypeError, ValueError):
+        _LOG.warning("the hints of tool %r gave arguments that are no JSON values", found.tool.name)
+        return Refusal(f"the hints of {found.tool.name} gave arguments that are no JSON values", rank=1)
+    return found
+
+
+def forms(clause: str) -> Iterator[str]:
+    """Yield the clause as it is, then without polite words, each also without its last punctuation."""
+    seen = set()
+    bare = _POLITE_END.sub("", _POLITE_START.sub("", clause))
+    for text in (clause, bare, _POLITE_ASK.sub("", bare)):
+        for form in (text.strip(), text.strip().rstrip("?!., ")):
+            if form and form not in seen:
+                seen.add(form)
+                yield form
+
+
+def _hinted(clause: str, tool: ToolSchema, *, named: bool) -> Match | Refusal | None:
+    if named and (given := _given_outright(clause)) is not None:
+        return Match(tool=tool, arguments=given, how=_AS_JSON, clause=clause)
+    hints = tool.hints
+    if hints is None:
+        return None
+    refusal = None
+    for rule in (_by_example, _by_pattern, _by_parse):
+        for form in forms(clause):
+            answer = rule(form, tool, hints)
+            if isinstance(answer, Refusal):
+                refusal = answer
+            elif answer is not None:
+                arguments, how = answer
+                if lacking := extraction.required_missing(tool, arguments):
+                    refusal = _needs(tool, lacking)
+                else:
+                    # The whole clause is kept: a number that a rule's form lost must still be accounted for.
+                    return Match(tool=tool, arguments=arguments, how=how, clause=clause)
+    return refusal
+
+
+def _given_outright(clause: str) -> dict[str, object] | None:
+    """Read a clause that is nothing but a JSON object of arguments."""
+    if not clause.startswith("{"):
+        return None
+    try:
+        given = json.loads(clause)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+_Found = tuple[dict[str, object], str] | None
+
+
+def _by_example(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
+    key = form.casefold().rstrip("?!. ")
+    for example in hints.examples:
+        if example.question.casefold().rstrip("?!. ") == key:
+            return dict(example.arguments), "an example of the tool"
+    return None
+
+
+def _by_pattern(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
+    for pattern in hints.patterns:
+        if found := re.fullmatch(_source(pattern), form, _flags(pattern)):
+            groups = {name: value for name, value in found.groupdict().items() if value is not None}
+            arguments = extraction.coerce(tool, groups)
+            if arguments is not None:
+                return arguments, "a pattern of the tool"
+    return None
+
+
+def _source(pattern: str | re.Pattern[str]) -> str:
+    return pattern if isinstance(pattern, str) else pattern.pattern
+
+
+def _flags(pattern: str | re.Pattern[str]) -> int:
+    return re.IGNORECASE if isinstance(pattern, str) else pattern.flags | re.IGNORECASE
+
+
+def _by_parse(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
+    if hints.parse is None:
+        return None
+    try:
+        found = hints.parse(form)
+    except Exception:  # noqa: BLE001 - a plugin's own code: its fault must not end the run, and other tools may still fit
+        _LOG.exception("the parse hint of tool %r failed on %r", tool.name, form[:200])
+        return None
+    if found is None or not isinstance(found, Mapping):
+        return None
+    return {str(key): value for key, value in found.items()}, "the tool's own reading"
+
+
+def _needs(tool: ToolSchema, names: Sequence[str]) -> Refusal:
+    example = ", ".join(f'{name}="..."' for name in names)
+    return Refusal(f"{tool.name} needs: {', '.join(names)} (write it as {example})", rank=7)
+
+
+def _typed(clause: str, tool: ToolSchema, *, named: bool) -> Match | Refusal | None:
+    """Match a tool by the types of its parameters; for tools that bring no way of reading a question."""
+    if tool.hints is not None and (tool.hints.parse or tool.hints.patterns or tool.hints.fallback):
+        return None
+    if not named and not concerns(clause, tool):
+        return None
+    found = extraction.extract(clause, tool)
+    if found.unclear:
+        return Refusal(f"{tool.name}: {found.unclear}", rank=6)
+    if found.leftover and not found.missing:
+        return Refusal(f"{tool.name} has no use for {_quoted(found.leftover)}", rank=3)
+    if found.missing:
+        return Refusal(_needs(tool, found.missing).reason, rank=2 if found.leftover else 7)
+    return Match(tool=tool, arguments=found.arguments, how="the types of its parameters", clause=clause)
+
+
+def _quoted(items: Sequence[str]) -> str:
+    return ", ".join(f"'{item}'" for item in items[:5])
+
+
+def _fallback(clause: str, tools: Sequence[ToolSchema]) -> Match | Refusal | None:
+    takers = [(t, p) for t in tools if t.hints is not None and t.hints.fallback and (p := extraction.text_parameter(t))]
+    if not takers:
+        return None
+    if len(takers) > 1:
+        named = [(t, p) for t, p in takers if set(name_words(t.name)) & set(clause.lower().split())]
+        if len(named) != 1:
+            names = " and ".join(sorted(t.name for t, _ in takers))
+            return Refusal(f"more than one tool takes any question: {names}; say 'use NAME to ...'", rank=6)
+        takers = named
+    tool, parameter = takers[0]
+    return Match(tool=tool, arguments={parameter: clause}, how="it takes any question", clause=clause)
