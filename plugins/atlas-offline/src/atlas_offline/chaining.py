@@ -51,6 +51,7 @@ _THAT = re.compile(
 )
 _OPERAND = r"(?:-?[\d.,]*\d|[a-z]+(?:-[a-z]+)?)"
 _OPERATION = r"(?:times|multiplied by|plus|minus|divided by|over|modulo|mod|to the power of|raised to|squared|cubed)"
+_FUNCTION = r"(?:(?:square|cube) root|factorial|sine|cosine|logarithm|absolute value)"
 # A part without its first operand: how it reads with the earlier result in its place.
 _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), template)
@@ -68,8 +69,7 @@ _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"(?P<x>{_OPERATION}\b.*)", "{r} {x}"),
         (r"(?P<x>[-+*/×÷^] ?[\d(].*)", "{r} {x}"),
         (
-            r"(?:take |find |calculate |compute |what is |what's )?(?:the |its )?"
-            r"(?P<x>(?:square|cube) root|factorial|sine|cosine|logarithm|absolute value)",
+            rf"(?:take |find |calculate |compute |what is |what's )?(?:the |its )?(?P<x>{_FUNCTION})",
             "the {x} of {r}",
         ),
         (r"(?:convert|change) (?:(?:that|it|this) )?(?:in)?to (?P<x>.+)", "convert {r} to {x}"),
@@ -78,11 +78,14 @@ _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _UNIT_SPLIT = re.compile(
-    r"^(?P<lead>(?:what is|what's|whats|how much is|convert|calculate|compute|express)\s+)?(?P<expr>.*[\d)])\s*(?P<rest>[^\W\d_][^\d?]*?\s+(?:in|to|into|as)\s+[^\d?]+)$",
+    r"^(?P<lead>(?:what is|what's|whats|how much is|convert|calculate|compute|express)\s+)?"
+    r"(?P<expr>.*[\d)])\s*(?P<rest>[^\W\d_][^\d?]*?\s+(?:in|to|into|as)\s+[^\d?]+)$",
     re.IGNORECASE,
 )
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?"
 _UNIT = r"(?:[°µμΩ%]?[^\W\d_]*(?:[/*^·²³][\w^/*·²³-]*)*(?: [^\W\d_]+(?:[/^²³]\w*)?)?)"
+_SAID = re.compile(r"(?:so )?(?:the |your )?(?:final )?(?:answer|result|total) (?:is|=):? ?(?=[-+]?\d)", re.IGNORECASE)
+_CUT = re.compile(r"\n\[cut: [^\n]*\]$")
 _MEASURE = re.compile(rf"(?:.{{0,300}}=\s*)?(?P<number>{_NUMBER})(?: ?(?P<unit>{_UNIT}))?\.?", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _RESULT_KEYS = ("result", "value", "answer", "output")
@@ -122,7 +125,7 @@ def read_value(text: str) -> Value:
     A JSON object counts by its key `result`, `value`, `answer` or `output`, with the unit under `unit`. A text that
     merely contains a number is no number.
     """
-    whole = text.strip()
+    whole = _SAID.sub("", text.strip(), count=1) if len(text) <= 400 else text.strip()
     try:
         data = json.loads(whole) if len(whole) <= 10_000 else None
     except (ValueError, RecursionError):
@@ -251,7 +254,9 @@ def fill(template: str, value: Value, tools: Sequence[ToolSchema]) -> Match | Re
 
     The last form is planned on a stand-in, so what a tool returned is passed on but never read as a question.
     """
-    refusal: Refusal = Refusal("no tool on offer fits the question")
+    refusal = Refusal("no tool on offer fits the question")
+    if value.number is None and _CUT.search(value.text):
+        return Refusal("the result was cut, so it can't be passed on", rank=6)
     for form in _forms(value, template):
         found = match(template.replace(REFERENCE, form), tools)
         if isinstance(found, Match) and _uses(found, form):

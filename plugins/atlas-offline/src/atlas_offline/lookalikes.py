@@ -38,14 +38,18 @@ _ALWAYS: tuple[tuple[str, str], ...] = (
     ("an id", r"\b\d{3}-\d{2}-\d{4}\b|\b\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}\b"),
     (
         "an id",
-        r"\b(?:order|invoice|ticket|account|room|flight|route|serial|part|model|zip|postcode|case|issue) "
-        r"(?:no\.? ?|number |id |code |#)?#?\d",
+        (
+            r"\b(?:order|invoice|ticket|account|room|flight|route|serial|part|model|zip|postcode|case|issue) "
+            r"(?:no\.? ?|number |id |code |#)?#?\d"
+        ),
     ),
     ("an id", r"(?<!\w)#\d+\b"),
     (
         "algebra",
-        r"(?<![\w'])[a-df-hj-z] ?(?:[-+*/^=]|\*\*) ?[\d(a-z]|[\d)] ?[-+*/^=] ?[a-df-hj-z](?![\w'])"
-        r"|\b\d+[xyz]\b(?! ?\d)",
+        (
+            r"(?<![\w'])[a-df-hj-z] ?(?:[-+*/^=]|\*\*) ?[\d(a-z]|[\d)] ?[-+*/^=] ?[a-df-hj-z](?![\w'])"
+            r"|\b\d+[xyz]\b(?! ?\d)"
+        ),
     ),
     ("algebra", r"[^<>!=]=[^=]*[\w)]|\bsolve\b|\bderivative\b|\bintegral\b|\bsimplify\b|\bfactor(?:i[sz]e)? [a-z]"),
 )
