@@ -1,0 +1,204 @@
+"""Variables named `ATLAS_` and a path: `ATLAS_AI__AGENTS__DEFAULT_PROFILE`."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from atlas_core.errors import SettingsError
+from atlas_core.names import nearest, same_name
+from atlas_core.settings.layers import BUILT_IN, ROOT, Setting
+from atlas_core.settings.models import AgentProfileSettings, ExecutorChoice
+from atlas_core.settings.shapes import FREE, Shape, key_for, parse_text
+from atlas_core.settings.toml_lines import dotted
+
+__all__ = ["PREFIX", "RESERVED", "Assignment", "Variable", "read_variables", "resolve"]
+
+PREFIX = "ATLAS_"
+"""What the names of all variables begin with, in capitals."""
+RESERVED = frozenset({"ENV", "IGNORE"})
+"""Names after the prefix that are no settings: the environment, and other programs' variables to leave alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable that sets a value.
+
+    Attributes:
+        name: Its full name.
+        parts: Its path, as spelled.
+        text: Its value.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a variable sets.
+
+    Attributes:
+        path: The path, as the settings spell it.
+        table: The value within its tables, ready to be laid over the rest.
+    """
+
+    path: tuple[str, ...]
+    table: Mapping[str, Any] = field(repr=False)
+
+
+def read_variables(environ: Mapping[str, str]) -> list[Variable]:
+    """Return the variables that are meant for Atlas, outer tables first, then by name.
+
+    Raises:
+        SettingsError: A part of a name is empty.
+    """
+    patterns = [p.strip().upper().removeprefix(PREFIX) for p in environ.get(f"{PREFIX}IGNORE", "").split(",")]
+    found = []
+    for name in sorted(environ):
+        rest = name.removeprefix(PREFIX)
+        if rest in {name, ""} or rest.upper() in RESERVED:
+            continue
+        if any(fnmatch.fnmatchcase(rest.upper(), pattern) for pattern in patterns):
+            continue
+        parts = tuple(rest.split("__"))
+        if not all(parts):
+            raise SettingsError(
+                f"variable {name!r} has an empty part",
+                source=f"variable {name}",
+                remedy="put '__' between two keys only",
+            )
+        found.append(Variable(name, parts, environ[name]))
+    return sorted(found, key=lambda variable: (len(variable.parts), variable.name))
+
+
+def resolve(variable: Variable, tree: Mapping[str, Any], variables: Sequence[Variable]) -> Assignment:
+    """Find which key a variable means, in any case and with `-` as `_`, and read its value as that key's kind.
+
+    Args:
+        variable: The variable.
+        tree: The settings below it.
+        variables: All variables; together they may make a new entry that one alone may not.
+
+    Raises:
+        SettingsError: No such key exists, or two do; or a table's text is no valid TOML.
+    """
+    shape: Shape = ROOT
+    node: Any = tree
+    path: tuple[str, ...] = ()
+    filled: dict[tuple[str, ...], object] = {}
+    for n in range(len(variable.parts)):
+        if not _holds_keys(shape):
+            raise _unknown(variable, tree, f"{dotted(path)} is no table")
+        if shape.model is ExecutorChoice and not isinstance(node, Mapping):
+            # `executor = "process"` becomes a table that has this name.
+            filled[*path, "name"] = node or _default_executor()
+            node = {"name": filled[*path, "name"]}
+        table = node if isinstance(node, Mapping) else {}
+        key = _known_key(variable, n, table, shape) or _new_key(variable, n, tree, shape, variables)
+        path, node, shape = (*path, key), table.get(key), shape.child(key)
+    return Assignment(path, _nested({**filled, path: _value(variable, path, node, shape)}))
+
+
+def _holds_keys(shape: Shape) -> bool:
+    return shape == FREE or shape.model is not None or shape.item is not None
+
+
+def _default_executor() -> Setting:
+    return Setting(AgentProfileSettings.model_fields["executor"].default.name, BUILT_IN)
+
+
+def _known_key(variable: Variable, n: int, table: Mapping[str, Any], shape: Shape) -> str | None:
+    matches = key_for(variable.parts[n], [*shape.keys(), *table])
+    if len(matches) > 1:
+        raise SettingsError(
+            f"variable {variable.name!r} may mean any of {', '.join(map(repr, matches))}",
+            source=f"variable {variable.name}",
+            remedy="spell it exactly, or keep one of these keys",
+        )
+    return matches[0] if matches else None
+
+
+def _new_key(variable: Variable, n: int, tree: Mapping[str, Any], shape: Shape, variables: Sequence[Variable]) -> str:
+    key = variable.parts[n].lower()
+    if shape.model is not None and not shape.open:
+        raise _unknown(variable, tree, f"there is no key {key!r}")
+    if not _may_be_new(variable, n, shape, variables):
+        raise _unknown(variable, tree, f"there is no {key!r}")
+    return key
+
+
+def _may_be_new(variable: Variable, n: int, shape: Shape, variables: Sequence[Variable]) -> bool:
+    """Tell whether variables may make an entry: by its whole table, or by all keys that it must have."""
+    entry = shape.child("")
+    if shape.item is None or entry.model is None or n == len(variable.parts) - 1:
+        return True
+    required = {name for name, info in entry.model.model_fields.items() if info.is_required()}
+    start = [same_name(part) for part in variable.parts[: n + 1]]
+    given = {
+        same_name(other.parts[n + 1])
+        for other in variables
+        if len(other.parts) == n + 2 and [same_name(part) for part in other.parts[: n + 1]] == start
+    }
+    return bool(required) and required <= given
+
+
+def _value(variable: Variable, path: tuple[str, ...], node: object, shape: Shape) -> object:
+    try:
+        if shape == FREE and isinstance(node, Mapping):
+            shape = Shape(item=Any)
+        value = parse_text(variable.text, shape)
+    except ValueError as exc:
+        raise SettingsError(
+            f"variable {variable.name!r} can't be read: {exc}", key=dotted(path), source=f"variable {variable.name}"
+        ) from exc
+    if isinstance(value, Mapping):
+        return value
+    return Setting(
+        tuple(value) if isinstance(value, list) else value,
+        f"variable {variable.name}",
+        text=variable.text if shape == FREE else None,
+    )
+
+
+def _nested(assigned: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for path, value in assigned.items():
+        inner = table
+        for key in path[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[path[-1]] = value
+    return table
+
+
+def _unknown(variable: Variable, tree: Mapping[str, Any], why: str) -> SettingsError:
+    forms = {same_name(name): name for name in _all_names(ROOT, tree, "ATLAS")}
+    close = difflib.get_close_matches(same_name(variable.name), list(forms), n=1, cutoff=0.75)
+    close_names = [forms[form] for form in close] or _nearest_last_part(variable, forms.values())
+    hint = f"did you mean {close_names[0]}?" if close_names else "settings begin with ATLAS_AI__ or ATLAS_PLUGINS__"
+    return SettingsError(
+        f"variable {variable.name!r} names no setting: {why}",
+        source=f"variable {variable.name}",
+        remedy=f"{hint} (another program's variable is left alone if {PREFIX}IGNORE lists it)",
+    )
+
+
+def _nearest_last_part(variable: Variable, names: Any) -> list[str]:
+    by_last = {name.rpartition("__")[2]: name for name in sorted(names, reverse=True)}
+    return [by_last[last] for last in nearest(variable.parts[-1], by_last, most=1)] if len(variable.parts) > 1 else []
+
+
+def _all_names(shape: Shape, node: object, name: str) -> Iterator[str]:
+    """Yield the names of all variables that set a known key."""
+    table = node if isinstance(node, Mapping) else {}
+    for key in sorted({*shape.keys(), *table}):
+        separator = "_" if name == "ATLAS" else "__"
+        full = f"{name}{separator}{key.upper().replace('-', '_')}"
+        yield full
+        child = shape.child(key)
+        if _holds_keys(child) and child != FREE:
+            yield from _all_names(child, table.get(key), full)
