@@ -80,11 +80,12 @@ def conflict(plugins: Sequence[InstalledPlugin]) -> PluginConflictError:
     ordered = sorted(plugins, key=_order)
     name = ordered[0].name
     owners = [f"{p.distribution} {p.version}".strip() for p in ordered]
-    choices = sorted({repr(str(p)) for p in ordered})
-    if len(choices) > 1:
-        remedy = f"write {' or '.join(choices)} instead of {name!r}, or uninstall one"
+    if len({same_name(p.distribution) for p in ordered}) > 1:
+        choices = " or ".join(sorted({repr(str(p)) for p in ordered}))
+        remedy = f"write {choices} instead of {name!r}, or uninstall one"
     else:
-        remedy = f"its distribution declares it as {' and '.join(repr(p.target) for p in ordered)}; tell its author"
+        targets = " and ".join(repr(p.target) for p in ordered)
+        remedy = f"one distribution declares it as {targets}: update it, or tell its author"
     return PluginConflictError(
         f"plugin {name!r} is offered by {' and '.join(owners)}", name=name, owners=owners, plugin=name, remedy=remedy
     )
