@@ -109,15 +109,16 @@ def _decode(raw: bytes, place: str, problems: list[str]) -> str:
 
 
 def pairs_of(text: str, place: str, problems: list[str]) -> list[tuple[str, str, str]]:
-    """Return (group, name, value) of the groups that are ours; a broken line costs that line only."""
+    """Return (group, name, `module` or `module:attribute`) of our groups; a broken line costs that line only."""
     pairs, group = [], ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             group = line.strip("[]")
         elif line and not line.startswith("#") and group in (GROUP, OFFERS_GROUP):
             name, equals, value = map(str.strip, line.partition("="))
-            if name and equals and _REFERENCE.fullmatch(value):
-                pairs.append((group, name, value))
+            match = _REFERENCE.fullmatch(value)
+            if name and equals and match:
+                pairs.append((group, name, ":".join(filter(None, match.groups()))))
             else:
                 problems.append(f"{place}/entry_points.txt has {line!r} in [{group}], expected 'name = module'")
     return pairs
@@ -184,8 +185,8 @@ def plugins_of(
 ) -> list[InstalledPlugin]:
     """Return one value for each entry of group `atlas`, with the offers that name its module."""
     pairs = list(pairs)
-    targets = dict.fromkeys((name, _target(value)) for group, name, value in pairs if group == GROUP)
-    offers = [(name, _target(value)) for group, name, value in pairs if group == OFFERS_GROUP]
+    targets = dict.fromkeys((name, target) for group, name, target in pairs if group == GROUP)
+    offers = [(name, target) for group, name, target in pairs if group == OFFERS_GROUP]
     plugins = [
         InstalledPlugin(
             name=name,
@@ -206,14 +207,6 @@ def plugins_of(
         if _module(value) not in modules
     )
     return plugins
-
-
-def _target(value: str) -> str:
-    match = _REFERENCE.fullmatch(value)
-    if match is None:  # a finder of its own may answer with anything
-        return value
-    module, attr = match["module"], match["attr"]
-    return f"{module}:{attr}" if attr else module
 
 
 def _module(target: str) -> str:

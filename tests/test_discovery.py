@@ -208,6 +208,14 @@ def test_missing_metadata_is_told_and_filled_in_from_the_folder(tmp_path: Path) 
     assert found.problems == (f"{place} has no METADATA; install the distribution again",)
 
 
+def test_a_header_without_a_body_and_with_folded_lines_is_read(tmp_path: Path) -> None:
+    """The metadata file is read as e-mail headers are: a line that begins with a space goes on with the one above."""
+    place = lay_out(tmp_path, "dist", plugins={"p": "m"})
+    text = "Name: Real-Name\nSummary: of\n Name: folded\n\tVersion: 9\nno colon here\nVersion: 1.5"
+    (place / "METADATA").write_text(text, encoding="utf-8")
+    assert [(p.distribution, p.version) for p in scan([str(tmp_path)]).plugins] == [("Real-Name", "1.5")]
+
+
 def test_the_remains_of_an_uninstall_hide_nothing(tmp_path: Path) -> None:
     """A folder without METADATA, first on the path, does not shadow a whole distribution."""
     (lay_out(tmp_path / "a", "atlas-web", "1.0", plugins={"web": "m"}) / "METADATA").unlink()
