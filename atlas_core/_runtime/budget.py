@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from atlas_core.errors import TokenBudgetError
-from atlas_core.messages import ChatMessage, Usage
+
+if TYPE_CHECKING:
+    from atlas_core.messages import ChatMessage, Usage
 
 __all__ = ["TokenBudget", "estimate_tokens"]
 
@@ -49,8 +52,7 @@ class TokenBudget:
         needed = self._next_input + (max_output_tokens or 1)
         if self._used + needed > self._max_tokens:
             raise TokenBudgetError(
-                f"the next request needs about {needed} tokens, {self._used} of max_tokens "
-                f"{self._max_tokens} are used",
+                f"the next request needs about {needed} tokens, {self._used} of max_tokens {self._max_tokens} are used",
                 limit=self._max_tokens,
                 remedy="raise max_tokens, or shorten the history",
             )

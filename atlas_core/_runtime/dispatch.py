@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from atlas_core._runtime.toolset import OfferedTool, Toolset
     from atlas_core._runtime.workers import Workers
     from atlas_core.interfaces.executors import ToolExecutorProtocol
+    from atlas_core.tools.arguments import Checked
 
 __all__ = ["Batch", "CallScope", "Dispatcher", "Slot"]
 
@@ -165,6 +166,9 @@ class Dispatcher:
         """Check each call; at most `most` become ready, the surplus is answered.
 
         Args:
+            calls: The message's.
+            scope: What the run's calls have in common.
+            most: How many may be started.
             cut: The message used up its output limit, so malformed arguments are a cut and no mistake.
         """
         slots = []
@@ -203,16 +207,15 @@ class Dispatcher:
                 CallStatus.REFUSED, f"tool {slot.call.name!r} needs a person's approval, and there is nobody to ask"
             )
             return False
-        slot.ready = self._ready(slot.call, offered, checked.values, keywords, checked.decoded, scope)
+        slot.ready = self._ready(slot.call, offered, checked, keywords, scope)
         return True
 
     def _ready(
         self,
         call: ToolCall,
         offered: OfferedTool,
-        arguments: dict[str, object],
+        checked: Checked,
         keywords: dict[str, object],
-        decoded: tuple[str, ...],
         scope: CallScope,
     ) -> ReadyCall:
         deadline = scope.deadline
@@ -235,13 +238,13 @@ class Dispatcher:
         return ReadyCall(
             call,
             offered.tool,
-            arguments,
+            checked.values,
             keywords,
             workers=self._workers(),
             lifecycle=self._lifecycle,
             deadline=deadline,
             idempotency_key=key,
-            decoded=decoded,
+            decoded=checked.decoded,
         )
 
     def _explain_missing(self, slot: Slot) -> None:

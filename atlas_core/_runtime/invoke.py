@@ -173,7 +173,7 @@ async def _bounded(make: Callable[[], Any], tool: Tool, timeout_s: float | None,
         return task.result()
     await _end(task, tool, workers)
     after = "" if tool.effects == "read" else "; it was cancelled and may have taken effect in part"
-    return Outcome(CallStatus.TIMED_OUT, error=f"timed out after {timeout_s:.3g} s{after}")
+    return Outcome(CallStatus.TIMED_OUT, error=f"timed out after {timeout_s:.2g} s{after}")
 
 
 async def _guarded(make: Callable[[], Any]) -> Outcome:
@@ -217,7 +217,7 @@ async def _in_thread(
         value = await workers.run(work, label=label, timeout_s=timeout_s)
     except CallTimedOut:
         after = "" if tool.effects == "read" else "; it can't be stopped and may still take effect"
-        return Outcome(CallStatus.TIMED_OUT, error=f"timed out after {time.monotonic() - started:.3g} s{after}")
+        return Outcome(CallStatus.TIMED_OUT, error=f"timed out after {time.monotonic() - started:.2g} s{after}")
     except TooManyAbandoned as exc:
         return Outcome(CallStatus.FAILED, error=f"not started: {exc}", exception=exc)
     except asyncio.CancelledError as exc:

@@ -346,7 +346,9 @@ class Run:
         if not message.tool_calls:
             return message
         calls = tuple(
-            call if (new := self._ids.unique(call.id, f"call_{self._iteration}_{n}")) == call.id else _renamed(call, new)
+            call
+            if (new := self._ids.unique(call.id, f"call_{self._iteration}_{n}")) == call.id
+            else _renamed(call, new)
             for n, call in enumerate(message.tool_calls, 1)
         )
         return replace(message, tool_calls=calls)

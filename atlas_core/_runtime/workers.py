@@ -246,7 +246,7 @@ class Workers:
             inbox.put(None)
         for loop, turn in waiting:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(turn.cancel)
+                loop.call_soon_threadsafe(_refuse, turn)
         if not hanging:
             for thread in threads - {threading.current_thread()}:
                 thread.join(timeout=1.0)
@@ -254,6 +254,11 @@ class Workers:
         if left:
             log.warning("tool threads that still run after stop: %s", ", ".join(left))
         return left
+
+
+def _refuse(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_exception(TooManyAbandoned("the executor has stopped"))
 
 
 def _expire(future: asyncio.Future[Any]) -> None:

@@ -188,7 +188,7 @@ class AgentService(BaseService):
             task.get_loop().call_soon_threadsafe(task.cancel)
         patience = time.monotonic() + STOP_WAIT_S
         # Runs may live on other loops, which no wait of this one covers.
-        while running & self._runs and time.monotonic() < patience:
+        while running & self._runs and time.monotonic() < patience:  # noqa: ASYNC110  # an Event belongs to one loop
             await asyncio.sleep(0.005)
         await super().stop()
         while self._at_stop:
@@ -275,9 +275,7 @@ class AgentService(BaseService):
 
         Args and errors are those of `run`. An agent is used either through this door or through the async ones.
         """
-        return self._portal.call(
-            lambda: self.run(input_message, history, context=context, limits=limits, **overrides)
-        )
+        return self._portal.call(lambda: self.run(input_message, history, context=context, limits=limits, **overrides))
 
     async def _execute(self, run: Run) -> RunResult:
         task = asyncio.current_task()

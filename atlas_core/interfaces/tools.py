@@ -25,7 +25,13 @@ __all__ = [
 Effects: TypeAlias = Literal["read", "idempotent", "write"]
 """What running a tool changes: nothing; the same however often it runs; something more each time."""
 
-DepsT = TypeVar("DepsT")
+if TYPE_CHECKING:
+    # A bare `ToolContext` must please strict type checkers; at run time the default changes nothing.
+    from typing_extensions import TypeVar as _TypeVar
+
+    DepsT = _TypeVar("DepsT", default=Any)
+else:
+    DepsT = TypeVar("DepsT")
 
 
 @dataclass(frozen=True, slots=True)

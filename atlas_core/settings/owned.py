@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from atlas_core.errors import SettingsError
 from atlas_core.names import did_you_mean
@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from atlas_core.settings.loaded import LoadedSettings
     from atlas_core.settings.toml_lines import KeyPath
 
-__all__ = ["validate_owned"]
+__all__ = ["NoOptions", "validate_owned"]
 
 _M = TypeVar("_M", bound=BaseModel)
+
+
+class NoOptions(BaseModel):
+    """The table of an owner that takes no options: any key in it is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def validate_owned(
@@ -42,7 +48,7 @@ def validate_owned(
     Raises:
         SettingsError: A value does not fit, a key is unknown or missing, or the model's own code failed.
     """
-    prefix = loaded.path_of(key) if loaded is not None else (key,)
+    prefix = _path(key, loaded)
     origin = loaded.origin_of if loaded is not None else _no_origin
     shape = shape_of(model)
     try:
@@ -66,6 +72,15 @@ def validate_owned(
     # Not chained: pydantic's error holds the values themselves.
     raise_all(found, origin, owner=str(owner))
     return result
+
+
+def _path(key: str, loaded: LoadedSettings | None) -> KeyPath:
+    if loaded is None:
+        return (key,)
+    try:
+        return loaded.path_of(key)
+    except SettingsError:  # nobody wrote that table, so that the owner's defaults hold
+        return tuple(key.split("."))
 
 
 def _no_origin(_path: KeyPath) -> str:

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["FakeLLM", "RecordingExecutor", "RecordingObserver", "Turn"]
 
 Turn: TypeAlias = (
-    str
-    | ToolCall
-    | Sequence[ToolCall]
-    | ChatMessage
-    | LLMResponse
-    | BaseException
-    | Callable[[LLMRequest], object]
+    str | ToolCall | Sequence[ToolCall] | ChatMessage | LLMResponse | BaseException | Callable[[LLMRequest], object]
 )
 """What a scripted model does next: text is an answer, calls are asked for, an exception is raised, and a function
 (sync or async) of the request returns any of these."""

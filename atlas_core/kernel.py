@@ -1,0 +1,503 @@
+"""Joins settings, plugins and the runtime: the one obvious entry."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from atlas_core import builtin
+from atlas_core._runtime.invoke import Lifecycle, error_text
+from atlas_core._version import __version__
+from atlas_core.catalog import Catalog, Offer, PluginRecord
+from atlas_core.discovery import Discovery, scan
+from atlas_core.errors import AtlasError, PluginResultError, SettingsError
+from atlas_core.interfaces.agents import Agent, AgentParts, AgentTypeSpec
+from atlas_core.interfaces.executors import ExecutorSpec, ToolExecutorProtocol
+from atlas_core.interfaces.runs import MemoryRunStore
+from atlas_core.interfaces.service import BaseService
+from atlas_core.llm.manager import LLMManager
+from atlas_core.names import same_name
+from atlas_core.owner import Owner
+from atlas_core.permissions import is_pattern, matches
+from atlas_core.plugins import PluginHost
+from atlas_core.selection import Selection, select_enabled
+from atlas_core.settings.loaded import LoadedSettings
+from atlas_core.settings.loader import load_settings, settings_from_mapping
+from atlas_core.settings.owned import NoOptions, validate_owned
+from atlas_core.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from atlas_core.agents.service import AgentService
+    from atlas_core.events import Observer
+    from atlas_core.interfaces.runs import RunStore
+    from atlas_core.interfaces.tools import Tool, ToolProvider
+    from atlas_core.settings.models import AgentProfileSettings, AtlasSettings, ExecutorChoice
+
+__all__ = ["AgentFactory", "Kernel"]
+
+log = logging.getLogger("atlas.kernel")
+
+BUILTIN = Owner("builtin", "atlas-kernel", __version__)
+
+
+class Kernel(BaseService):
+    """Owns the plugins, models, executors and tools of one program; two kernels share nothing.
+
+    Plugins are imported when a profile that enables them is first asked for, and what they offer is started when
+    an agent that uses it is. `stop` ends everything in reverse order.
+
+    Args:
+        settings: Loaded settings, or a mapping with the tables `plugins` and `ai`; None for the built-in defaults.
+        plugins: Modules or objects with hook implementations. Where given, nothing is discovered: these are the
+            plugins, and all of them are enabled.
+        observers: Who is told of every event of every run.
+        store: Where runs are written down; memory if left out.
+    """
+
+    def __init__(
+        self,
+        settings: LoadedSettings | Mapping[str, object] | None = None,
+        *,
+        plugins: Iterable[object] | None = None,
+        observers: Iterable[Observer] = (),
+        store: RunStore | None = None,
+    ) -> None:
+        if isinstance(settings, LoadedSettings):
+            self.loaded = settings
+        else:
+            self.loaded = settings_from_mapping(settings or {}, defaults=plugins is None)
+        self._given = None if plugins is None else tuple(plugins)
+        self._discovery: Discovery | None = Discovery() if plugins is not None else None
+        self._host_made: PluginHost | None = None
+        self._catalogs: dict[tuple[str, ...], Catalog] = {}
+        self._llms: LLMManager | None = None
+        self._executors: dict[tuple[Owner, str, str], ToolExecutorProtocol] = {}
+        self._agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+        self._observers = tuple((observer, Owner()) for observer in observers)
+        self._store = store if store is not None else MemoryRunStore()
+        self._lifecycle = Lifecycle()
+        self._started_observers: list[Observer] = []
+        self._provided: dict[int, tuple[ToolProvider, list[object]]] = {}
+        self._warnings: list[str] = list(self.loaded.warnings)
+
+    @classmethod
+    def from_settings(
+        cls,
+        path: str | Path | None = None,
+        *,
+        env: str | None = None,
+        folder: str | Path | None = None,
+        observers: Iterable[Observer] = (),
+        store: RunStore | None = None,
+    ) -> Kernel:
+        """Make a kernel from a settings file.
+
+        Args:
+            path: The file; None for `settings.toml` in the folder, which may be missing.
+            env: The environment; None for what `ATLAS_ENV` names.
+            folder: Where to look; the current folder if left out.
+            observers: As for the class.
+            store: As for the class.
+        Raises:
+            SettingsError: The file or a variable is wrong.
+        """
+        loaded = load_settings(path, env=env, folder=Path(folder) if folder is not None else None)
+        return cls(loaded, observers=observers, store=store)
+
+    def __repr__(self) -> str:
+        return f"<Kernel, environment {self.loaded.environment!r}, {self._state}>"
+
+    # What there is ---------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> AtlasSettings:
+        """The settings of the chosen environment."""
+        return self.loaded.settings
+
+    @property
+    def discovery(self) -> Discovery:
+        """What is installed, read once, from metadata."""
+        if self._discovery is None:
+            self._discovery = scan()
+        return self._discovery
+
+    @property
+    def records(self) -> tuple[PluginRecord, ...]:
+        """What became of every plugin, the kernel's own included."""
+        return self._host.records
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What an operator should know that stops nothing: settings without effect, plugins that failed unneeded."""
+        return tuple(dict.fromkeys(self._warnings))
+
+    @property
+    def llms(self) -> LLMManager:
+        """The models by connection."""
+        if self._llms is None:
+            self._llms = LLMManager(self.loaded, self.catalog())
+        return self._llms
+
+    @property
+    def _host(self) -> PluginHost:
+        if self._host_made is None:
+            self._host_made = PluginHost(
+                self.discovery, plugins=[(BUILTIN, builtin), *(self._given or ())], options_for=self._options_for
+            )
+        return self._host_made
+
+    def _options_for(self, plugin: str, model: type[BaseModel] | None, owner: Owner) -> BaseModel:
+        tables = self.settings.plugins.options
+        name = next((key for key in tables if same_name(key) == same_name(plugin)), None)
+        table = tables[name] if name is not None else {}
+        return self._validated(model, table, f"plugins.options.{name or plugin}", owner)
+
+    def _validated(self, model: type[BaseModel] | None, table: Mapping[str, Any], key: str, owner: Owner) -> BaseModel:
+        return validate_owned(model or NoOptions, table, key=key, loaded=self.loaded, owner=owner)
+
+    def select(self, profile: AgentProfileSettings | None = None, key: str = "") -> Selection:
+        """Return the plugins that a profile enables, or the environment's; nothing is imported.
+
+        Raises:
+            SettingsError: An enabled plugin is not installed.
+        """
+        own = profile.plugins if profile is not None else None
+        return select_enabled(
+            self.discovery,
+            self.settings.plugins.enabled,
+            own.enable if own is not None else (),
+            own.disable if own is not None else (),
+            given=[name for name in self._host.given if name != BUILTIN.plugin],
+            profile_key=f"ai.agents.profiles.connections.{key}.plugins",
+            source_of=self._source,
+        )
+
+    def _source(self, key: str) -> str | None:
+        try:
+            return self.loaded.origin(key)
+        except SettingsError:
+            return None
+
+    def catalog(self, profile: str | None = None) -> Catalog:
+        """Return what the plugins of a profile offer, loading them; None for those of the environment.
+
+        A plugin that fails to load is in the catalogue's `failed` and raises nothing here.
+
+        Raises:
+            SettingsError: No such profile, or an enabled plugin is not installed.
+        """
+        if profile is None:
+            return self._catalog(self.select())
+        key, settings = self.loaded.profile(profile)
+        return self._catalog(self.select(settings, key))
+
+    def _catalog(self, selection: Selection) -> Catalog:
+        self._warnings.extend(selection.warnings)
+        chosen = (*selection.given, "", *map(str, selection.chosen), "", *(r.name for r in selection.problems))
+        known = self._catalogs.get(chosen)
+        if known is None:
+            records = [*self._host.load(BUILTIN.plugin), *self._host.load_selection(selection)]
+            known = Catalog(records, prefixes=self.settings.plugins.prefix, discovery=self.discovery)
+            self._catalogs[chosen] = known
+            self._warnings.extend(f"plugin {r.name!r} is not used: {r.error}" for r in known.failed)
+        return known
+
+    # Agents ----------------------------------------------------------------------------------------------------
+
+    def agent(self, profile: str | None = None) -> Agent:
+        """Make the agent that a profile describes; it starts on first use and is stopped with the kernel.
+
+        Args:
+            profile: The profile's name; None for `ai.agents.default_profile`.
+        Raises:
+            SettingsError: Something the profile names is not there, or a table of it does not fit.
+            PluginError: A plugin that the profile needs failed.
+        """
+        key, settings = self.loaded.profile(profile)
+        where = f"ai.agents.profiles.connections.{key}"
+        catalog = self.catalog(key)
+        kind = catalog.find("agent", settings.type)
+        wanted = self._connection_of(settings, where)
+        llm, llm_owner, connection = self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name")
+        executor, executor_name = self._executor(catalog, settings.executor, where)
+        tools, later = self._tools(catalog, settings, where)
+        parts = AgentParts(
+            agent_id=key,
+            settings=settings,
+            options=self._validated(kind.value.options, settings.options, f"{where}.options", kind.owner),
+            llm=llm,
+            llm_owner=llm_owner,
+            connection=connection,
+            executor=executor,
+            executor_name=executor_name,
+            tools=tools,
+            owner=kind.owner,
+            system_prompt=self.loaded.system_prompt(key),
+            max_output_tokens=self.settings.ai.connections[connection].max_output_tokens,
+            observers=(*self._observers, *((o.value, o.owner) for o in catalog.observers)),
+            store=self._store,
+            lifecycle=self._lifecycle,
+            before_start=self._starter(catalog, tools, settings, later),
+            disabled=self._disabled(),
+        )
+        agent = _make_agent(kind, parts)
+        with contextlib.suppress(TypeError):  # a foreign class may allow no weak references; its maker stops it
+            self._agents.add(agent)
+        return agent
+
+    def _disabled(self) -> str | None:
+        if self.settings.ai.agents.enabled:
+            return None
+        return f"agents are disabled: ai.agents.enabled is false, set in {self.loaded.origin('ai.agents.enabled')}"
+
+    def _connection_of(self, settings: AgentProfileSettings, where: str) -> str:
+        if settings.connection_name:
+            return settings.connection_name
+        connections = list(self.settings.ai.connections)
+        if len(connections) == 1:
+            return connections[0]
+        raise SettingsError(
+            "the profile names no connection",
+            key=f"{where}.connection_name",
+            remedy=f"set it to one of: {', '.join(sorted(connections))}" if connections else "write one",
+        )
+
+    def _executor(self, catalog: Catalog, choice: ExecutorChoice, where: str) -> tuple[ToolExecutorProtocol, str]:
+        offer = catalog.find("executor", choice.name)
+        options = self._validated(offer.value.options, choice.options, f"{where}.executor", offer.owner)
+        same = (offer.owner, offer.name, json.dumps(options.model_dump(mode="json"), sort_keys=True, default=repr))
+        executor = self._executors.get(same)
+        if executor is None:
+            executor = self._executors[same] = _make_executor(offer, options)
+        return executor, offer.name
+
+    def _tools(
+        self, catalog: Catalog, settings: AgentProfileSettings, where: str
+    ) -> tuple[ToolRegistry, list[Offer[ToolProvider]]]:
+        """Register what the profile's `tools` choose; names may also be offered later, by tool providers."""
+        later = list(catalog.tool_providers)
+        known = [offer.name for offer in catalog.tools]
+        for wanted in settings.tools:
+            contested = [name for name in catalog.contested("tool") if matches(wanted, name)]
+            found = any(matches(wanted, name) for name in known)
+            if contested:
+                catalog.find("tool", contested[0])
+            elif not found and not is_pattern(wanted) and not later:
+                error = _missing_tool(catalog, wanted)
+                if isinstance(error, SettingsError):
+                    key = f"{where}.tools"
+                    error = SettingsError(error.problem, key=key, source=self._source(key), remedy=error.remedy)
+                raise error
+        registry = ToolRegistry()
+        for offer in catalog.tools:
+            if any(matches(wanted, offer.name) for wanted in settings.tools):
+                registry.register(offer.value, prefix=offer.prefix or None, owner=offer.owner)
+        return registry, later
+
+    # Starting and stopping -------------------------------------------------------------------------------------
+
+    def _starter(
+        self, catalog: Catalog, registry: ToolRegistry, settings: AgentProfileSettings, later: list[Offer[ToolProvider]]
+    ) -> Callable[[], Awaitable[None]]:
+        async def start_what_is_needed() -> None:
+            await self.start()
+            for observer, _ in (*self._observers, *((o.value, o.owner) for o in catalog.observers)):
+                await self._start_observer(observer)
+            for offer in later:
+                await self._add_provided(offer, catalog, registry, settings)
+
+        return start_what_is_needed
+
+    async def _start_observer(self, observer: Observer) -> None:
+        if any(observer is started for started in self._started_observers):
+            return
+        self._started_observers.append(observer)
+        start = getattr(observer, "start", None)
+        if start is not None:
+            await _maybe_await(start())
+
+    async def _add_provided(
+        self, offer: Offer[ToolProvider], catalog: Catalog, registry: ToolRegistry, settings: AgentProfileSettings
+    ) -> None:
+        try:
+            tools = await self._tools_of(offer.value)
+        except Exception as exc:  # a foreign source; profiles that don't need it must run
+            needed = [n for n in settings.tools if not is_pattern(n) and not any(matches(n, k) for k in registry.names)]
+            error = PluginResultError(
+                f"the tool provider {offer.name!r} did not start: {error_text(exc)}",
+                plugin=offer.owner.plugin,
+                owner=str(offer.owner),
+            )
+            if needed:
+                raise error from exc
+            self._warnings.append(str(error))
+            log.warning("%s", error)
+            return
+        taken = {same_name(offered.name) for offered in catalog.tools}
+        for tool in tools:
+            name = f"{offer.prefix}_{_tool_name(tool)}" if offer.prefix else _tool_name(tool)
+            if any(matches(wanted, name) for wanted in settings.tools):
+                if same_name(name) in taken and name not in registry:
+                    continue
+                registry.register(cast("Tool", tool), prefix=offer.prefix or None, owner=offer.owner)
+
+    async def _tools_of(self, provider: ToolProvider) -> list[object]:
+        known = self._provided.get(id(provider))
+        if known is None:
+            await provider.start()
+            known = self._provided[id(provider)] = (provider, list(await provider.tools()))
+        return known[1]
+
+    async def _stop(self) -> None:
+        for agent in tuple(self._agents):
+            await _quietly("agent", agent.stop)
+        for executor in reversed(self._executors.values()):
+            await _quietly("executor", executor.stop)
+        await self._lifecycle.stop()
+        for provider, _ in reversed(self._provided.values()):
+            await _quietly("tool provider", provider.stop)
+        for model in reversed(tuple(self._llms.models.values()) if self._llms is not None else ()):
+            await _quietly("model", model.stop)
+        for observer in reversed(self._started_observers):
+            stop = getattr(observer, "stop", None)
+            if stop is not None:
+                await _quietly("observer", stop)
+
+
+async def _maybe_await(value: Any) -> None:
+    if value is not None:
+        await value
+
+
+async def _quietly(what: str, stop: Callable[[], Any]) -> None:
+    """Stop one of many; one that fails is logged and keeps no other from being stopped."""
+    try:
+        await _maybe_await(stop())
+    except Exception:
+        log.exception("an %s did not stop" if what[0] in "aeo" else "a %s did not stop", what)
+
+
+def _tool_name(tool: object) -> str:
+    from atlas_core.tools.function import as_tool  # only for tools known at run time
+
+    return as_tool(tool).name
+
+
+def _missing_tool(catalog: Catalog, name: str) -> AtlasError:
+    try:
+        catalog.find("tool", name)
+    except AtlasError as exc:
+        return exc
+    raise AssertionError(name)  # the caller looked before
+
+
+def _make_executor(offer: Offer[ExecutorSpec], options: BaseModel) -> ToolExecutorProtocol:
+    try:
+        executor: object = offer.value.factory(options)
+    except AtlasError:
+        raise
+    except Exception as exc:
+        raise PluginResultError(
+            f"executor {offer.name!r} could not be made: {exc!r}", plugin=offer.owner.plugin, owner=str(offer.owner)
+        ) from exc
+    if not isinstance(executor, ToolExecutorProtocol):
+        raise PluginResultError(
+            f"executor {offer.name!r} is a {type(executor).__name__} without execute_batch, start and stop",
+            plugin=offer.owner.plugin,
+            owner=str(offer.owner),
+            remedy="let its class derive from atlas_core.BaseToolExecutor",
+        )
+    return executor
+
+
+def _make_agent(offer: Offer[AgentTypeSpec], parts: AgentParts) -> Agent:
+    try:
+        agent: object = offer.value.factory(parts)
+    except AtlasError:
+        raise
+    except Exception as exc:
+        raise PluginResultError(
+            f"agent type {offer.name!r} could not make agent {parts.agent_id!r}: {exc!r}",
+            plugin=offer.owner.plugin,
+            owner=str(offer.owner),
+        ) from exc
+    if not isinstance(agent, Agent):
+        missing = [m for m in ("run", "stream", "run_sync", "start", "stop", "is_ready") if not hasattr(agent, m)]
+        raise PluginResultError(
+            f"agent type {offer.name!r} made a {type(agent).__name__} without {', '.join(missing)}",
+            plugin=offer.owner.plugin,
+            owner=str(offer.owner),
+            remedy="let its class derive from atlas_core.AgentService",
+        )
+    return agent
+
+
+class AgentFactory:
+    """Makes agents from settings, for programs that want no kernel of their own."""
+
+    @classmethod
+    def create(
+        cls,
+        profile_name: str | None = None,
+        *,
+        settings: str | Path | Mapping[str, object] | LoadedSettings | None = None,
+        env: str | None = None,
+        kernel: Kernel | None = None,
+    ) -> AgentService:
+        """Make the agent that a profile describes.
+
+        Args:
+            profile_name: The profile's name; None for the default profile.
+            settings: A file, a mapping or loaded settings; None for `settings.toml` in the current folder, and
+                the built-in defaults where that is missing.
+            env: The environment; None for what `ATLAS_ENV` names. Only with settings from a file.
+            kernel: Use this kernel instead. Without one the agent gets a kernel of its own, which its `stop` closes.
+        Returns:
+            An `AgentService`, or what the profile's agent type makes in its place.
+        Raises:
+            SettingsError: The settings are wrong, or something the profile names is not there.
+            PluginError: A plugin that the profile needs failed.
+            TypeError: `kernel` was given together with `settings` or `env`.
+        """
+        if kernel is not None:
+            if settings is not None or env is not None:
+                raise TypeError("give either kernel, or settings and env")
+            return cast("AgentService", kernel.agent(profile_name))
+        if isinstance(settings, (Mapping, LoadedSettings)):
+            if env is not None:
+                raise TypeError("env chooses an environment of a settings file; these settings are loaded already")
+            own = Kernel(settings)
+        else:
+            own = Kernel.from_settings(settings, env=env)
+        agent = own.agent(profile_name)
+        at_stop = getattr(agent, "at_stop", None)
+        if at_stop is not None:
+            at_stop(own.stop)
+        else:
+            agent = cast("Agent", _Owning(agent, own.stop))
+        return cast("AgentService", agent)
+
+
+class _Owning:
+    """A foreign agent together with the kernel that was made for it."""
+
+    def __init__(self, agent: Agent, stop_kernel: Callable[[], Awaitable[None]]) -> None:
+        self._agent = agent
+        self._stop_kernel = stop_kernel
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._agent, name)
+
+    async def stop(self) -> None:
+        """Stop the agent and its kernel."""
+        try:
+            await self._agent.stop()
+        finally:
+            await self._stop_kernel()
