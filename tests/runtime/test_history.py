@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,14 +14,17 @@ from atlas_core._runtime.history import INTERRUPTED, Ids, read_history, repair
 
 
 def call(call_id: str, name: str = "t") -> ToolCall:
+    """Make a call."""
     return ToolCall(call_id, name)
 
 
 def assistant(*ids: str) -> ChatMessage:
+    """Make a message that asks for calls of these ids."""
     return ChatMessage.assistant("", [call(i) for i in ids])
 
 
 def result(call_id: str, text: str = "r") -> ChatMessage:
+    """Make the message that answers a call."""
     return ChatMessage.tool(call(call_id), text)
 
 
@@ -82,7 +86,7 @@ def test_an_empty_assistant_message_is_left_out() -> None:
 
 def test_dicts_are_read_and_never_changed() -> None:
     """Case 82: nested dicts of the caller stay as they were."""
-    given = [
+    given: list[dict[str, object]] = [
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "t", "arguments": {}}}]},
     ]
@@ -103,8 +107,9 @@ def test_dicts_are_read_and_never_changed() -> None:
 )
 def test_what_is_no_message_is_named_with_its_place(item: object, text: str) -> None:
     """Bad items are errors that say which one and why."""
+    history: list[Any] = [ChatMessage.user("ok"), item]
     with pytest.raises((TypeError, ValueError), match=text):
-        read_history([ChatMessage.user("ok"), item])  # type: ignore[list-item]  # wrong on purpose
+        read_history(history)
 
 
 ids = st.sampled_from(["a", "b", "a-2", ""])

@@ -16,6 +16,7 @@ VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("VARIABLE", defau
 
 @pytest.fixture
 def workers() -> Workers:
+    """Make a few threads that give up early."""
     return Workers(max_threads=3, max_abandoned=2, idle_s=0.2)
 
 
@@ -179,9 +180,10 @@ def test_a_loop_that_closed_meanwhile_is_survived() -> None:
         done.set()
 
     async def leave() -> None:
-        asyncio.ensure_future(workers.run(late, label="l", timeout_s=None))
+        left.append(asyncio.ensure_future(workers.run(late, label="l", timeout_s=None)))
         await asyncio.sleep(0.05)
 
+    left: list[asyncio.Future[None]] = []
     loop = asyncio.new_event_loop()
     loop.run_until_complete(leave())
     for task in asyncio.all_tasks(loop):

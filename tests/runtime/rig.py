@@ -9,14 +9,15 @@ from atlas_core import (
     AgentProfileSettings,
     AgentService,
     BaseToolExecutor,
-    ChatMessage,
     ParallelToolExecutor,
     SyncToolExecutor,
     ToolRegistry,
 )
 from atlas_core.testing import FakeLLM, RecordingObserver
 
-__all__ = ["Rig"]
+__all__ = ["BOTH", "Rig"]
+
+BOTH = [SyncToolExecutor, ParallelToolExecutor]
 
 
 class Rig:
@@ -55,8 +56,3 @@ class Rig:
     def tool_messages(self) -> list[str]:
         """Texts of the tool messages in the last request."""
         return [m.text for m in self.llm.requests[-1].messages if m.role == "tool"]
-
-
-BOTH = [SyncToolExecutor, ParallelToolExecutor]
-
-__all__ += ["BOTH", "ChatMessage"]

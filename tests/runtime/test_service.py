@@ -1,0 +1,543 @@
+"""An agent's life: start, stop, doors for plain code, and many runs at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from atlas_core import (
+    AgentProfileSettings,
+    AgentService,
+    CallStatus,
+    FunctionTool,
+    RunOutcome,
+    RunStarted,
+    ServiceNotReadyError,
+    SyncToolExecutor,
+    ToolCall,
+    ToolContext,
+    ToolRegistry,
+    UnknownToolError,
+    tool,
+)
+from atlas_core._runtime import invoke
+from atlas_core._runtime.portal import Portal
+from atlas_core.testing import FakeLLM
+from tests.runtime.rig import BOTH, Rig
+
+VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("VARIABLE", default="unset")
+
+
+class Resource(FunctionTool):
+    """A tool that notes when it is started and stopped."""
+
+    log: list[str]
+    fails = 0
+
+    async def start(self) -> None:
+        if self.fails:
+            self.fails -= 1
+            raise OSError("no database")
+        self.log.append(f"start {self.name}")
+
+    async def stop(self) -> None:
+        self.log.append(f"stop {self.name}")
+
+
+def resource(name: str, log: list[str], fails: int = 0) -> Resource:
+    """Make such a tool."""
+
+    def work() -> str:
+        return "done"
+
+    made = Resource(work, name=name)
+    made.log, made.fails = log, fails
+    return made
+
+
+# Life cycle ------------------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_starts_on_first_use_and_refuses_after_stop() -> None:
+    """`stop` is final and may be called twice."""
+    rig = Rig(["a", "b"])
+    assert not rig.agent.is_ready
+    assert await rig.agent.run("x") == "a"
+    assert rig.agent.is_ready
+    await rig.agent.stop()
+    await rig.agent.stop()
+    with pytest.raises(ServiceNotReadyError, match="was stopped"):
+        await rig.agent.run("x")
+
+
+async def test_runs_at_once_start_an_agent_once_and_share_nothing() -> None:
+    """Hundreds of runs of one agent object keep their own messages."""
+
+    async def echo(text: str) -> str:
+        await asyncio.sleep(0)
+        return text
+
+    def turn(request: Any) -> Any:
+        first, last = request.messages[0].text, request.messages[-1]
+        return f"{first}: {last.text}" if last.role == "tool" else ToolCall.of("echo", text=first)
+
+    async with Rig([turn] * 400, [echo]) as rig:
+        answers = await asyncio.gather(*(rig.agent.run(str(n)) for n in range(200)))
+    assert answers == [f"{n}: {n}" for n in range(200)]
+    assert len({a.result.run_id for a in answers}) == 200
+
+
+async def test_a_wrong_tool_name_fails_the_start_with_a_suggestion() -> None:
+    """A profile that names what is not there does not run."""
+
+    def add() -> None:
+        """Add."""
+
+    async with Rig([], [add], offer=["ad"]) as rig:
+        with pytest.raises(UnknownToolError, match="did you mean 'add'"):
+            await rig.agent.run("x")
+        with pytest.raises(UnknownToolError):
+            await rig.agent.run("x")
+
+
+async def test_stop_ends_the_runs_that_go_on_without_cancelling_their_callers() -> None:
+    """Whoever awaits the run gets an error that says why; the tool is cancelled."""
+    stopped = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            stopped.append(1)
+            raise
+
+    rig = Rig([ToolCall("", "slow")] * 2, [slow])
+    stream = rig.agent.stream("y")
+
+    async def caller() -> str:
+        try:
+            await rig.agent.run("x")
+        except ServiceNotReadyError as exc:
+            return str(exc)
+        return "no error"
+
+    task = asyncio.create_task(caller())
+    assert isinstance(await anext(stream), RunStarted)
+    await asyncio.sleep(0.1)
+    began = time.monotonic()
+    await rig.agent.stop()
+    assert time.monotonic() - began < 4
+    assert await task == "the agent was stopped during the run"
+    with pytest.raises(ServiceNotReadyError):
+        _ = [e async for e in stream]
+    assert stopped == [1, 1]
+    await rig.executor.stop()
+
+
+async def test_a_tool_is_started_before_first_use_and_stopped_in_reverse_order() -> None:
+    """Only what was used is started, once."""
+    log: list[str] = []
+    tools = [resource(n, log) for n in ("a", "b", "c")]
+    async with Rig([ToolCall("", "b"), ToolCall("", "a"), ToolCall("", "b"), "x"], tools) as rig:
+        await rig.agent.run("x")
+        assert log == ["start b", "start a"]
+    assert log == ["start b", "start a", "stop a", "stop b"]
+
+
+async def test_a_tool_that_fails_to_start_is_that_calls_result() -> None:
+    """The run goes on, and the next call tries again."""
+    log: list[str] = []
+    tools = [resource("bad", log, fails=1), resource("good", log)]
+    async with Rig([[ToolCall("", "bad"), ToolCall("", "good")], ToolCall("", "bad"), "x"], tools) as rig:
+        answer = await rig.agent.run("x")
+    assert [r.status for r in answer.result.tool_results] == [CallStatus.FAILED, CallStatus.OK, CallStatus.OK]
+    assert answer.result.tool_results[0].error == "the tool could not start: OSError: no database"
+
+
+async def test_a_tool_that_fails_to_stop_keeps_no_other_from_being_stopped(caplog: Any) -> None:
+    """Each failure is logged with the tool's name."""
+    log: list[str] = []
+    bad, good = resource("bad", log), resource("good", log)
+
+    async def fail() -> None:
+        raise OSError("stuck")
+
+    bad.stop = fail  # type: ignore[method-assign]  # a tool that is wrong on purpose
+    async with Rig([[ToolCall("", "good"), ToolCall("", "bad")], "x"], [good, bad]) as rig:
+        await rig.agent.run("x")
+    assert "stop good" in log
+    assert "tool 'bad' did not stop" in caplog.text
+
+
+# Where tools run -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", BOTH)
+async def test_tools_see_the_callers_context_variables(executor: Any) -> None:
+    """Case 72: with and without a time limit, in a thread and on the loop."""
+
+    @tool(timeout_s=5)
+    def timed() -> str:
+        return VARIABLE.get()
+
+    def plain() -> str:
+        return VARIABLE.get()
+
+    async def awaited() -> str:
+        return VARIABLE.get()
+
+    VARIABLE.set("mine")
+    calls = [ToolCall("", n) for n in ("timed", "plain", "awaited")]
+    async with Rig([calls, "x"], [timed, plain, awaited], executor=executor) as rig:
+        await rig.agent.run("x")
+    assert rig.tool_messages == ["mine"] * 3
+
+
+@pytest.mark.parametrize("executor", BOTH)
+async def test_plain_functions_never_block_the_loop(executor: Any) -> None:
+    """A sleeping tool leaves the loop free."""
+
+    def nap() -> int:
+        time.sleep(0.2)
+        return threading.get_ident()
+
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.005)
+            ticks += 1
+
+    ticker = asyncio.create_task(tick())
+    async with Rig([ToolCall("", "nap"), "x"], [nap], executor=executor) as rig:
+        answer = await rig.agent.run("x")
+    ticker.cancel()
+    assert ticks >= 4
+    assert answer.result.tool_results[0].value != threading.get_ident()
+
+
+async def test_forty_time_outs_in_a_row_starve_nothing() -> None:
+    """Case 66: a late result is never recorded, and a quick tool still runs."""
+    late: list[int] = []
+
+    @tool(timeout_s=0.02)
+    def slow() -> str:
+        time.sleep(0.3)
+        late.append(1)
+        return "late"
+
+    def quick() -> str:
+        return "quick"
+
+    async with Rig([*[ToolCall("", "slow")] * 40, ToolCall("", "quick"), "x"], [slow, quick], max_iterations=50) as rig:
+        answer = await rig.agent.run("x")
+        assert rig.tool_messages[-1] == "quick"
+        statuses = [r.status for r in answer.result.tool_results]
+        assert statuses == [CallStatus.TIMED_OUT] * 40 + [CallStatus.OK]
+        assert not any("late" in text for text in rig.tool_messages)
+
+
+async def test_generators_of_both_kinds_are_collected_and_closed() -> None:
+    """Case 32: in both run modes, within the tool's time and a bound of items."""
+    closed: list[str] = []
+
+    async def feed(n: int) -> Any:
+        try:
+            for letter in "abc"[:n]:
+                yield letter
+        finally:
+            closed.append("feed")
+
+    def count(n: int) -> Any:
+        try:
+            yield from range(n)
+            return "done"
+        finally:
+            closed.append("count")
+
+    def endless() -> Any:
+        try:
+            n = 0
+            while True:
+                yield n
+                n += 1
+        finally:
+            closed.append("endless")
+
+    @tool(timeout_s=0.05)
+    async def stuck() -> Any:
+        try:
+            yield 1
+            await asyncio.sleep(30)
+        finally:
+            closed.append("stuck")
+
+    calls = [ToolCall.of("feed", n=3), ToolCall.of("count", n=3), ToolCall("", "endless"), ToolCall("", "stuck")]
+    async with Rig([calls, "x", calls, "x"], [feed, count, endless, stuck]) as rig:
+        answer = await rig.agent.run("x")
+        events = [e async for e in rig.agent.stream("x")]
+    feed_result, count_result, endless_result, stuck_result = answer.result.tool_results
+    assert feed_result.value == ["a", "b", "c"]
+    assert count_result.value == [0, 1, 2]
+    assert isinstance(endless_result.value, list)
+    assert len(endless_result.value) == invoke.MAX_ITEMS + 1
+    assert stuck_result.status is CallStatus.TIMED_OUT
+    assert sorted(closed) == sorted(["feed", "count", "endless", "stuck"] * 2)
+    assert not any("at 0x" in str(e) for e in events)
+
+
+async def test_a_plain_function_may_return_something_to_await() -> None:
+    """A lambda around a coroutine function is awaited."""
+
+    async def work() -> str:
+        return "awaited"
+
+    def wrapped() -> Any:
+        return work()
+
+    async with Rig([ToolCall("", "wrapped"), "x"], [wrapped]) as rig:
+        await rig.agent.run("x")
+    assert rig.tool_messages == ["awaited"]
+
+
+async def test_a_coroutine_that_ignores_its_cancellation_is_left_and_reported(monkeypatch: Any, caplog: Any) -> None:
+    """A tool can't hold the run by swallowing cancellations."""
+    monkeypatch.setattr(invoke, "GRACE_S", 0.05)
+    release = asyncio.Event()
+
+    @tool(timeout_s=0.02)
+    async def stubborn() -> None:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with Rig([ToolCall("", "stubborn"), "x"], [stubborn]) as rig:
+        assert await rig.agent.run("x") == "x"
+        assert rig.executor.workers.strays
+        release.set()
+    assert "ignores its cancellation" in caplog.text
+
+
+async def test_an_error_without_readable_text_is_a_result_all_the_same() -> None:
+    """Even an exception whose `str` fails; long texts are cut."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def mute() -> None:
+        raise Mute
+
+    def loud() -> None:
+        raise ValueError("x" * 50_000)
+
+    async with Rig([[ToolCall("", "mute"), ToolCall("", "loud")], "x"], [mute, loud]) as rig:
+        await rig.agent.run("x")
+    assert rig.tool_messages[0] == "Error: Mute: (its text can't be read)"
+    assert len(rig.tool_messages[1]) < 1100
+
+
+async def test_tools_get_the_callers_object_and_the_runs_facts() -> None:
+    """`context` reaches tools as it is and the model never sees it."""
+    seen: list[ToolContext[Any]] = []
+
+    def look(context: ToolContext[Any], n: int) -> int:
+        """Look."""
+        seen.append(context)
+        return n
+
+    mine = object()
+    async with Rig([ToolCall.of("look", id="c", n=1), ToolCall.of("look", n=1, context=2), "x"], [look]) as rig:
+        answer = await rig.agent.run("x", context=mine)
+    (context,) = seen
+    assert context.context is mine
+    assert (context.run_id, context.agent_id, context.call_id) == (answer.result.run_id, "tester", "c")
+    assert context.idempotency_key == f"{answer.result.run_id}/c"
+    assert context.remaining_s is not None
+    assert 0 < context.remaining_s <= 60
+    assert answer.result.tool_results[1].status is CallStatus.INVALID_ARGUMENTS
+
+
+# Doors for plain code ----------------------------------------------------------------------------------------------
+
+
+def test_run_sync_works_from_plain_code_twice_and_from_another_thread() -> None:
+    """Case 70: all runs use one loop, so nothing is bound to a closed one."""
+    loops: list[Any] = []
+
+    async def where() -> str:
+        loops.append(asyncio.get_running_loop())
+        return "here"
+
+    rig = Rig([ToolCall("", "where"), "1", ToolCall("", "where"), "2", ToolCall("", "where"), "3"], [where])
+    assert rig.agent.run_sync("a") == "1"
+    assert rig.agent.run_sync("b") == "2"
+    answers: list[str] = []
+    thread = threading.Thread(target=lambda: answers.append(rig.agent.run_sync("c")))
+    thread.start()
+    thread.join()
+    assert answers == ["3"]
+    assert len(set(map(id, loops))) == 1
+    rig.agent.stop_sync()
+    assert not [t for t in threading.enumerate() if t.name == "atlas-loop"]
+    asyncio.run(rig.executor.stop())
+
+
+async def test_run_sync_works_inside_a_running_loop_and_its_agent_is_stopped_from_there() -> None:
+    """As in a notebook."""
+    rig = Rig(["hi"])
+    assert rig.agent.run_sync("x") == "hi"
+    await rig.agent.stop()
+    assert not [t for t in threading.enumerate() if t.name == "atlas-loop"]
+
+
+def test_stop_sync_without_a_run() -> None:
+    """Stopping what never started is fine."""
+    rig = Rig([])
+    rig.agent.stop_sync()
+    with pytest.raises(ServiceNotReadyError):
+        rig.agent.run_sync("x")
+    rig.agent._portal.close()
+
+
+def test_a_sync_door_on_its_own_loop_is_refused_instead_of_waiting_for_ever() -> None:
+    """A tool that calls its own agent's sync door gets an error."""
+    rig: Rig
+
+    async def nested() -> str:
+        return str(rig.agent.run_sync("again"))
+
+    rig = Rig([ToolCall("", "nested"), "end"], [nested])
+    answer = rig.agent.run_sync("x")
+    assert "await the async one" in str(answer.result.tool_results[0].error)
+    rig.agent.stop_sync()
+
+
+def test_an_interrupt_of_a_sync_run_cancels_it_first(monkeypatch: Any) -> None:
+    """Ctrl-C in plain code stops the run, then is raised."""
+    ended = threading.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+
+    portal = Portal()
+    import concurrent.futures
+
+    def interrupt(self: Any, timeout: Any = None) -> Any:
+        time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(concurrent.futures.Future, "result", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        portal.call(work)
+    assert ended.wait(5)
+    monkeypatch.undo()
+    portal.close()
+    portal.close()
+
+
+# Constructing ------------------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_from_its_parts_alone() -> None:
+    """Settings, a model and an executor are all it takes; `async with` starts and stops it."""
+    registry = ToolRegistry()
+
+    @registry.register
+    def double(n: int) -> int:
+        """Double a number."""
+        return 2 * n
+
+    executor = SyncToolExecutor(registry)
+    settings = AgentProfileSettings(name="mini", tools=["double"])
+    async with AgentService(settings, FakeLLM([ToolCall.of("double", n=4), "8"]), executor) as agent:
+        assert agent.is_ready
+        assert agent.settings.name == "mini"
+        assert "mini" in repr(agent)
+        answer = await agent.run("4 twice?")
+    assert answer.result.outcome is RunOutcome.ANSWERED
+    assert answer.result.tool_results[0].value == 8
+    await executor.stop()
+
+
+async def test_an_executor_without_registry_or_threads_serves_too() -> None:
+    """Any object with the three methods is an executor."""
+
+    class Bare:
+        async def execute_batch(self, calls: Any) -> Any:
+            return [await c.invoke() for c in calls]
+
+        async def start(self) -> None:
+            pass
+
+        async def stop(self) -> None:
+            pass
+
+    async with AgentService(AgentProfileSettings(name="bare"), FakeLLM(["hi"]), Bare()) as agent:
+        assert await agent.run("x") == "hi"
+        assert agent._workers() is agent._workers()
+
+
+async def test_a_failed_start_is_told_again() -> None:
+    """The reason of the first failure is kept."""
+
+    class Broken(FakeLLM):
+        async def _start(self) -> None:
+            raise OSError("no such file")
+
+    async with Rig([], llm=Broken([])) as rig:
+        with pytest.raises(OSError, match="no such file"):
+            await rig.agent.run("x")
+        with pytest.raises(ServiceNotReadyError, match="no such file"):
+            await rig.agent.run("x")
+
+
+async def test_a_stream_is_an_async_context_manager() -> None:
+    """Leaving it closes the run; its result is refused before the end."""
+    async with Rig([ToolCall("", "nap"), "x"], [lambda_tool := _nap()]) as rig:
+        async with rig.agent.stream("x") as events:
+            await anext(events)
+            with pytest.raises(ServiceNotReadyError, match="iterate to the end"):
+                _ = events.result
+        assert lambda_tool is not None
+
+
+def _nap() -> Any:
+    async def nap() -> None:
+        await asyncio.sleep(30)
+
+    return nap
+
+
+async def test_cancelling_the_one_who_iterates_cancels_the_run() -> None:
+    """A server that drops a client stops the tools."""
+    async with Rig([ToolCall("", "nap"), "x"], [_nap()]) as rig:
+        stream = rig.agent.stream("x")
+
+        async def consume() -> None:
+            async for _ in stream:
+                pass
+
+        task = asyncio.create_task(consume())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_no_log_handler_is_installed() -> None:
+    """Atlas logs under `atlas` and configures nothing."""
+    assert not logging.getLogger("atlas").handlers
