@@ -69,8 +69,7 @@ class ObjectTool(Tool):
     def _text(self, value: object, part: str) -> str:
         if isinstance(value, str):
             return value
-        kind = "a method" if callable(value) else f"a {type(value).__name__}"
-        raise self._error(f"has {kind} as its {part}", f"make {part} a text (an attribute or a property)")
+        raise self._error(f"has {_kind(value)} as its {part}", f"make {part} a text, as attribute or property")
 
     def _read_schema(self, schema: object, description: str) -> ToolSchema:
         if isinstance(schema, ToolSchema):
@@ -78,8 +77,9 @@ class ObjectTool(Tool):
         if schema is True:  # JSON Schema's own way to say "anything"
             schema = {}
         if not isinstance(schema, Mapping):
-            kind = "a method" if callable(schema) else f"a {type(schema).__name__}"
-            raise self._error(f"has {kind} as its schema", "make it a ToolSchema, or a JSON Schema as a mapping")
+            raise self._error(
+                f"has {_kind(schema)} as its schema", "make it a ToolSchema, or a JSON Schema as a mapping"
+            )
         if "properties" not in schema and isinstance(schema.get("parameters", schema.get("function")), Mapping):
             raise self._error(
                 "has a schema that describes a whole function, not its arguments",
@@ -106,7 +106,7 @@ class ObjectTool(Tool):
     def is_async(self) -> bool:
         return self._is_async
 
-    def execute(self, **kwargs: Any) -> Any:
+    def execute(self, /, **kwargs: Any) -> Any:
         return self.inner.execute(**kwargs)
 
     def build_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -118,6 +118,10 @@ class ObjectTool(Tool):
 
     async def stop(self) -> None:
         await _call(getattr(self.inner, "stop", None))
+
+
+def _kind(value: object) -> str:
+    return "a method" if callable(value) else f"an object of type {type(value).__name__}"
 
 
 async def _call(method: Any) -> None:
@@ -166,7 +170,7 @@ class RenamedTool(Tool):
     def is_async(self) -> bool:
         return self._is_async
 
-    def execute(self, **kwargs: Any) -> Any:
+    def execute(self, /, **kwargs: Any) -> Any:
         return self.inner.execute(**kwargs)
 
     def build_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:

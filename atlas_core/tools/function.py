@@ -206,7 +206,7 @@ class FunctionTool(Tool):
         """The function as it was given."""
         return self._function
 
-    def execute(self, **kwargs: Any) -> Any:
+    def execute(self, /, **kwargs: Any) -> Any:
         """Call the function with built arguments, and with the `ToolContext` under `context_parameter`.
 
         Raises:
@@ -284,7 +284,7 @@ def as_tool(candidate: object) -> Tool:
     if callable(candidate):
         return FunctionTool(candidate)
     raise ToolDefinitionError(
-        f"a {type(candidate).__name__} is no tool: {_short(candidate)}",
+        f"an object of type {type(candidate).__name__} is no tool: {_short(candidate)}",
         owner=place(candidate),
         remedy="offer a typed function, a Tool, or an object with name, description, schema and execute",
     )

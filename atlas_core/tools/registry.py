@@ -192,7 +192,7 @@ def _checked_name(tool: Tool) -> str:
     schema: object = tool.schema
     if not isinstance(schema, ToolSchema):
         raise ToolDefinitionError(
-            f"tool {name!r} has a {type(schema).__name__} as its schema",
+            f"tool {name!r} has an object of type {type(schema).__name__} as its schema",
             tool=name,
             owner=where,
             remedy="return a ToolSchema",

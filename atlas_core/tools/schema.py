@@ -8,6 +8,7 @@ import json
 import sys
 import types
 import typing
+from collections import abc
 from collections.abc import Callable, Mapping
 
 from atlas_core.errors import ToolArgumentsError, ToolDefinitionError
@@ -133,14 +134,23 @@ def model_arguments(signature: Signature, tool: str, texts: Mapping[str, str]) -
     )
 
 
+_GENERATORS = (abc.Iterator, abc.Generator, abc.AsyncIterator, abc.AsyncGenerator)
+
+
 def returns_schema(signature: Signature) -> dict[str, object] | None:
-    """Return the JSON Schema of a function's result, or None where its annotation has none."""
-    if signature.returns is MISSING or signature.returns is typing.Any or signature.returns is None:
+    """Return the JSON Schema of a function's result, or None where its annotation has none.
+
+    What a generator yields is collected, so its result is an array.
+    """
+    returns: typing.Any = signature.returns
+    if returns is MISSING or returns is typing.Any:
         return None
+    if typing.get_origin(returns) in _GENERATORS:
+        returns = list[typing.get_args(returns)[0]]  # type: ignore[misc]  # known at run time only
     try:
         from pydantic import TypeAdapter
 
-        adapter: TypeAdapter[object] = TypeAdapter(signature.returns)  # type: ignore[arg-type]  # any type form
+        adapter: TypeAdapter[object] = TypeAdapter(returns)
         schema = adapter.json_schema(mode="serialization", schema_generator=_generator())
     except Exception:  # noqa: BLE001  # the schema of a result is a courtesy; its type is foreign code
         return None
@@ -347,9 +357,12 @@ def _modern_typed_dict(old: typing.Any, namespace: Mapping[str, object]) -> typi
     hints = typing.get_type_hints(old, localns=dict(namespace) or None, include_extras=True)
     fields = {}
     for key, hint in hints.items():
-        if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
+        kind = typing.get_origin(hint)
+        if kind in (typing.Required, typing.NotRequired):
             hint = typing.get_args(hint)[0]  # noqa: PLW2901  # the same hint, unwrapped
-        kind = typing_extensions.Required if key in old.__required_keys__ else typing_extensions.NotRequired
+        else:
+            # Under postponed annotations these keys know of `total` alone; the marks are in the hints.
+            kind = typing.Required if key in old.__required_keys__ else typing.NotRequired
         fields[key] = kind[_modern_typed_dicts(hint, namespace)]
     new = typing_extensions.TypedDict(old.__name__, fields)  # type: ignore[misc]  # made at run time
     new.__module__, new.__doc__ = old.__module__, old.__doc__
