@@ -1,0 +1,137 @@
+"""The ways people write arithmetic, turned into Python's: ×, ÷, ^, √, 5!, 15% of 80, 1,000."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["NotationError", "to_python"]
+
+
+class NotationError(ValueError):
+    """A spelling that has more than one meaning, or none; the text offers the clear ones."""
+
+
+_SIGNS = str.maketrans({
+    "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "⁄": "/", "−": "-", "–": "-", "\u00a0": " ",
+    "\u2009": " ", "\u202f": " ", "π": " pi ", "τ": " tau ", "²": "**2", "³": "**3",
+})  # fmt: skip
+_THOUSANDS = re.compile(r"(?<![\d.,\w])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d|,\d)")
+_TOKEN = re.compile(r"\s*(\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\w+|\*\*|//|!=|.)", re.DOTALL)
+_MONEY = re.compile(r"[$€£¥₹]")
+
+
+def to_python(text: str) -> str:
+    """Return the expression in Python's own notation.
+
+    Raises:
+        NotationError: It holds a sign of money, an ambiguous percent sign, or a sign that is no arithmetic.
+    """
+    text = text.translate(_SIGNS).strip().removesuffix("=").strip()
+    if money := _MONEY.search(text):
+        raise NotationError(f"{money.group()!r} is a sign of money; write the amounts as plain numbers")
+    if odd := re.search(r"[^\x20-\x7e\s√]|#", text):
+        raise NotationError(f"{odd.group()!r} has no meaning in an expression; leave it out")
+    tokens = [match.group(1) for match in _TOKEN.finditer(_without_thousands(text))]
+    tokens = _roots(_factorials(_percents(tokens)))
+    return " ".join("**" if token == "^" else token for token in tokens)
+
+
+def _without_thousands(text: str) -> str:
+    depth = 0
+    pieces: list[str] = []
+    at = 0
+    for match in _THOUSANDS.finditer(text):
+        before = text[at : match.start()]
+        depth += before.count("(") + before.count("[") - before.count(")") - before.count("]")
+        # Inside brackets a comma separates arguments: gcd(12,180).
+        inside = depth > 0 and _in_call(text, match.start())
+        pieces += [before, match.group() if inside else match.group().replace(",", "")]
+        if inside and re.search(r",0\d\d", match.group()):
+            raise NotationError(
+                f"{match.group()!r} inside a function may be one number or several; write it without commas"
+            )
+        at = match.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _in_call(text: str, at: int) -> bool:
+    """Tell whether the innermost open bracket before `at` belongs to a function or a list."""
+    depth = 0
+    for i in range(at - 1, -1, -1):
+        if text[i] in ")]":
+            depth += 1
+        elif text[i] in "([":
+            if depth == 0:
+                return text[i] == "[" or bool(re.search(r"\w\s*$", text[:i]))
+            depth -= 1
+    return False
+
+
+def _percents(tokens: list[str]) -> list[str]:
+    out: list[str] = []
+    for i, token in enumerate(tokens):
+        following = tokens[i + 1] if i + 1 < len(tokens) else ""
+        if token == "of" and out[-2:] == ["100", ")"]:
+            out.append("*")
+        elif token != "%" or _starts_operand(following):
+            out.append(token)
+        elif following in {"+", "-"}:
+            raise NotationError(f"'% {following}' may be a percentage or a remainder; write /100, or mod(a, b)")
+        else:
+            start = _operand_start(out)
+            if following not in {"of", "*", "/", "**"} and _is_added(out, start):
+                raise NotationError("a percentage after + or - is ambiguous; write a * (1 + p/100) or a + p/100")
+            out[start:] = ["(", *out[start:], "/", "100", ")"]
+    return out
+
+
+def _is_added(tokens: list[str], start: int) -> bool:
+    """Tell whether the operand from `start` is added to or taken from something before it."""
+    return start > 1 and tokens[start - 1] in {"+", "-"} and tokens[start - 2] not in "+-*/%^(,["
+
+
+def _starts_operand(token: str) -> bool:
+    return token != "of" and (token[:1].isalnum() or token in {"(", ".", "√"} or token[:1] == ".")
+
+
+def _operand_start(tokens: list[str]) -> int:
+    """Return where the operand that ends the list starts: a number, a name, a bracket, or a call."""
+    if not tokens or not (tokens[-1][-1:].isalnum() or tokens[-1] == ")" or tokens[-1].endswith(".")):
+        raise NotationError("'%' or '!' needs a number or a bracket before it")
+    if tokens[-1] != ")":
+        return len(tokens) - 1
+    depth = 0
+    for i in range(len(tokens) - 1, -1, -1):
+        depth += (tokens[i] == ")") - (tokens[i] == "(")
+        if depth == 0:
+            return i - 1 if i and tokens[i - 1].isidentifier() else i
+    raise NotationError("a bracket is closed that was not opened")
+
+
+def _factorials(tokens: list[str]) -> list[str]:
+    out: list[str] = []
+    for token in tokens:
+        if token != "!":
+            out.append(token)
+            continue
+        start = _operand_start(out)
+        out[start:] = ["factorial", "(", *out[start:], ")"]
+    return out
+
+
+def _roots(tokens: list[str]) -> list[str]:
+    out: list[str] = []
+    close = False
+    for i, token in enumerate(tokens):
+        if token == "√":
+            following = tokens[i + 1] if i + 1 < len(tokens) else ""
+            if not (following[:1].isdigit() or following in {"(", "pi", "e"}):
+                raise NotationError("'√' needs a number or a bracket after it")
+            close = following != "("
+            out += ["sqrt", "("] if close else ["sqrt"]
+            continue
+        out.append(token)
+        if close:
+            out.append(")")
+            close = False
+    return out
