@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
     Args:
-        argv: The words after `atlas`; None for the process's own.
+        argv: The words after `atlas`; None for the process's own, which an interruption then ends at once.
     """
     words = sys.argv[1:] if argv is None else list(argv)
     if words in (["--version"], ["-V"]):
@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"atlas {__version__}\n")
         return 0
-    from atlas_core.cli.app import run
+    from atlas_core.cli.app import end_process, run
 
-    return run(words)
+    status = run(words)
+    if argv is None and status > 128:
+        end_process(status)
+    return status

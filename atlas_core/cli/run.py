@@ -1,0 +1,111 @@
+"""`atlas run`: one question, the chain as it happens, the answer."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from atlas_core.cli.options import EnvOption, ProfileOption, SettingsOption
+from atlas_core.cli.status import ExitStatus
+
+if TYPE_CHECKING:
+    from atlas_core.events import Observer
+    from atlas_core.interfaces.agents import Agent
+    from atlas_core.kernel import Kernel
+    from atlas_core.observers.console import ConsoleTree
+
+__all__ = ["drain", "run"]
+
+
+def run(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to ask; - reads standard input.")],
+    profile: ProfileOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer and nothing else.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="FILE", help="Append every event to a JSON Lines file.")
+    ] = None,
+    settings: SettingsOption = None,
+    env: EnvOption = None,
+) -> int:
+    """Ask an agent one thing.
+
+    Prints which model answers, each thought, action and observation as it happens, and the answer. With --json or
+    --quiet everything but the answer goes to standard error.
+
+    Exit status: 0 answered, 1 the run failed, 2 wrong usage, settings or plugin, 3 declined, 4 a limit was reached,
+    130 interrupted.
+    """
+    if as_json and quiet:
+        raise typer.BadParameter("--json and --quiet exclude each other")
+    question = sys.stdin.read() if text == "-" else text
+    if not question.strip():
+        raise typer.BadParameter("the text is empty", param_hint="TEXT")
+    from atlas_core.cli.reports import Heading, JsonReport, PlainAnswer
+
+    if as_json:
+        with JsonReport() as report:
+            return _ask(question, profile, trace, settings, env, [report, Heading()], None)
+    if quiet:
+        return _ask(question, profile, trace, settings, env, [PlainAnswer(), Heading()], None)
+    from atlas_core.observers.console import ConsoleTree
+
+    tree = ConsoleTree(errors=False)
+    return _ask(question, profile, trace, settings, env, [tree], tree)
+
+
+def _ask(
+    question: str,
+    profile: str | None,
+    trace: Path | None,
+    settings: Path | None,
+    env: str | None,
+    observers: "Sequence[Observer]",
+    tree: "ConsoleTree | None",
+) -> int:
+    from atlas_core.cli.running import Interruptible
+    from atlas_core.cli.sessions import make_kernel
+    from atlas_core.observers.jsonl import JsonLinesTrace
+
+    with contextlib.ExitStack() as stack:
+        if trace is not None:
+            observers = [*observers, stack.enter_context(JsonLinesTrace(trace))]
+        kernel = make_kernel(settings, env, observers)
+        loop = stack.enter_context(Interruptible())
+        try:
+            return loop.run(lambda: _answer(kernel, profile, question, tree))
+        finally:
+            if tree is not None:
+                tree.close()
+
+
+async def _answer(kernel: "Kernel", profile: str | None, question: str, tree: "ConsoleTree | None") -> int:
+    from atlas_core.cli.sessions import running_kernel, tell_warnings
+
+    async with running_kernel(kernel):
+        agent = kernel.agent(profile)
+        tell_warnings(kernel)
+        outcome = await drain(agent, question, tree)
+    return ExitStatus.DECLINED if outcome == "declined" else ExitStatus.OK
+
+
+async def drain(agent: "Agent", question: str, tree: "ConsoleTree | None", history: Any = None) -> str:
+    """Have a question answered and return the outcome; what happens is seen by the kernel's observers.
+
+    Raises:
+        BrokenPipeError: Nobody reads the tree any more; the run was cancelled.
+    """
+    from atlas_core.events import RunEnded
+
+    outcome = ""
+    stream = agent.stream(question, history)
+    async with contextlib.aclosing(stream) if hasattr(stream, "aclose") else contextlib.nullcontext():
+        async for event in stream:
+            if isinstance(event, RunEnded) and event.parent_run_id is None:
+                outcome = str(event.outcome)
+            if tree is not None and tree.broken is not None:
+                raise tree.broken
+    return outcome

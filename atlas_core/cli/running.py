@@ -1,0 +1,118 @@
+"""An event loop that Ctrl-C and the like end in an orderly way, and at once when told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import Any, Self, TypeVar
+
+__all__ = ["Interrupted", "Interruptible"]
+
+_T = TypeVar("_T")
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_NOTE = b"\natlas: stopping; once more ends it at once\n"
+
+
+class Interrupted(Exception):  # noqa: N818  # a signal, no failure
+    """Work was ended by a signal, and has cleaned up.
+
+    Attributes:
+        signal: The signal's number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+    def __str__(self) -> str:
+        return f"interrupted by {signal.Signals(self.signal).name}"
+
+    @property
+    def status(self) -> int:
+        """The exit status that shells use for it."""
+        return 128 + self.signal
+
+
+class Interruptible:
+    """An event loop; the first signal cancels what it runs, the second ends the process without further ado.
+
+    The handlers are plain ones and no callbacks of the loop, so that they work even where a tool blocks the loop.
+    Outside the main thread signals are left alone.
+    """
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._threads = _Threads()
+        self._task: asyncio.Task[Any] | None = None
+        self._received: int | None = None
+        self._closing = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._runner.__enter__()
+        self._runner.get_loop().set_default_executor(self._threads)
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
+        self._closing = True
+        self._threads.hurried = isinstance(exc, (Interrupted, KeyboardInterrupt))
+        try:
+            self._runner.close()
+        finally:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        """Run to the end.
+
+        Raises:
+            Interrupted: A signal came; the work was cancelled and has ended.
+        """
+        try:
+            result = self._runner.run(self._main(work))
+        except BaseException as exc:
+            self._raise_if_told(exc)
+            raise
+        self._raise_if_told(None)
+        return result
+
+    def _raise_if_told(self, cause: BaseException | None) -> None:
+        self._task = None
+        received, self._received = self._received, None
+        if received is not None:
+            # Whatever else the work came to, it was told to stop.
+            raise Interrupted(received) from cause
+
+    async def _main(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        self._task = asyncio.current_task()
+        return await work()
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self._received is not None or self._closing:
+            os._exit(128 + number)
+        if self._task is None:
+            # Between two pieces of work, such as at a prompt.
+            raise KeyboardInterrupt if number == signal.SIGINT else Interrupted(number)
+        self._received = number
+        # Not through sys.stderr, which the interrupted code may be in the middle of using.
+        with contextlib.suppress(OSError):
+            os.write(2, _NOTE)
+        with contextlib.suppress(RuntimeError):  # the loop may be closed
+            self._runner.get_loop().call_soon_threadsafe(self._task.cancel)
+
+
+class _Threads(ThreadPoolExecutor):
+    """The loop's threads; after an interruption what still runs in them is not waited for."""
+
+    hurried = False
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait and not self.hurried, cancel_futures=cancel_futures or self.hurried)
