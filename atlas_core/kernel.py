@@ -142,7 +142,7 @@ class Kernel(BaseService):
     def llms(self) -> LLMManager:
         """The models by connection."""
         if self._llms is None:
-            self._llms = LLMManager(self.loaded, self.catalog())
+            self._llms = LLMManager(self.loaded, self.catalog)
         return self._llms
 
     @property

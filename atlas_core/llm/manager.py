@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from atlas_core.errors import AtlasError, PluginResultError
@@ -23,10 +23,11 @@ class LLMManager:
 
     Args:
         loaded: The settings that hold the connections.
-        catalog: What the environment's enabled plugins offer; `get` looks a connection's `backend` up in it.
+        catalog: Returns what the environment's enabled plugins offer, where `backend` is looked up. Called only
+            when it is needed, since it loads them.
     """
 
-    def __init__(self, loaded: LoadedSettings, catalog: Catalog) -> None:
+    def __init__(self, loaded: LoadedSettings, catalog: Callable[[], Catalog]) -> None:
         self._loaded = loaded
         self._catalog = catalog
         self._models: dict[tuple[str, Owner], BaseLLM] = {}
@@ -54,7 +55,7 @@ class LLMManager:
             key: The dotted key that holds the name, for errors.
         """
         name, connection = self._loaded.connection(connection_name, key=key)
-        offer = (catalog or self._catalog).find("llm", connection.backend)
+        offer = (catalog if catalog is not None else self._catalog()).find("llm", connection.backend)
         model = self._models.get((name, offer.owner))
         if model is None:
             options = validate_owned(

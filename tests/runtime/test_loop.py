@@ -53,7 +53,7 @@ def cut(text: str, *calls: ToolCall) -> LLMResponse:
     return LLMResponse(message=ChatMessage.assistant(text, calls), finish_reason=FinishReason.LENGTH)
 
 
-# Answers -------------------------------------------------------------------------------------------------------
+# Answers ---------------------------------------------------------------------------------------------------------
 
 
 async def test_think_act_observe_answer() -> None:
@@ -104,7 +104,7 @@ async def test_a_decline_is_an_outcome_and_its_calls_are_not_run() -> None:
     assert answer.result.messages[-1].tool_call_id == "1"
 
 
-# History -------------------------------------------------------------------------------------------------------
+# History ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ async def test_bad_input_is_refused_before_anything_starts(message: Any, error: 
         assert not rig.agent.is_ready
 
 
-# Limits --------------------------------------------------------------------------------------------------------
+# Limits ----------------------------------------------------------------------------------------------------------
 
 
 async def test_at_the_request_limit_the_last_calls_are_not_run_and_all_is_kept() -> None:
@@ -524,7 +524,7 @@ async def test_a_tool_that_requires_approval_is_not_run_without_someone_to_ask()
     assert "approval" in rig.tool_messages[0]
 
 
-# Cancellation ------------------------------------------------------------------------------------------------------
+# Cancellation ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("executor", BOTH)
@@ -616,7 +616,7 @@ async def test_what_would_end_a_program_ends_only_the_call(error: BaseException,
     assert answer.result.tool_results[0].status is CallStatus.FAILED
 
 
-# Providers ---------------------------------------------------------------------------------------------------------
+# Providers -------------------------------------------------------------------------------------------------------
 
 
 async def test_a_foreign_error_of_the_provider_is_typed_and_holds_the_run() -> None:
@@ -651,7 +651,7 @@ async def test_what_is_no_response_is_refused(response: Any) -> None:
             await rig.agent.run("x")
 
 
-# Events ------------------------------------------------------------------------------------------------------------
+# Events ----------------------------------------------------------------------------------------------------------
 
 
 async def test_every_step_is_told_in_order_with_its_facts() -> None:
@@ -762,7 +762,7 @@ async def test_an_executor_that_breaks_its_contract_ends_the_run_with_its_name()
                 assert caught.value.messages[2].text == "3"
 
 
-# Streaming ---------------------------------------------------------------------------------------------------------
+# Streaming -------------------------------------------------------------------------------------------------------
 
 
 async def test_stream_yields_text_as_it_comes_and_the_same_end() -> None:

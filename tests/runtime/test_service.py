@@ -330,19 +330,19 @@ async def test_a_coroutine_that_ignores_its_cancellation_is_left_and_reported(mo
 async def test_an_error_without_readable_text_is_a_result_all_the_same() -> None:
     """Even an exception whose `str` fails; long texts are cut."""
 
-    class Mute(Exception):
+    class MuteError(Exception):
         def __str__(self) -> str:
             raise RuntimeError
 
     def mute() -> None:
-        raise Mute
+        raise MuteError
 
     def loud() -> None:
         raise ValueError("x" * 50_000)
 
     async with Rig([[ToolCall("", "mute"), ToolCall("", "loud")], "x"], [mute, loud]) as rig:
         await rig.agent.run("x")
-    assert rig.tool_messages[0] == "Error: Mute: (its text can't be read)"
+    assert rig.tool_messages[0] == "Error: MuteError: (its text can't be read)"
     assert len(rig.tool_messages[1]) < 1100
 
 
@@ -367,7 +367,7 @@ async def test_tools_get_the_callers_object_and_the_runs_facts() -> None:
     assert answer.result.tool_results[1].status is CallStatus.INVALID_ARGUMENTS
 
 
-# Doors for plain code ----------------------------------------------------------------------------------------------
+# Doors for plain code --------------------------------------------------------------------------------------------
 
 
 def test_run_sync_works_from_plain_code_twice_and_from_another_thread() -> None:
@@ -448,7 +448,7 @@ def test_an_interrupt_of_a_sync_run_cancels_it_first(monkeypatch: Any) -> None:
     portal.close()
 
 
-# Constructing ------------------------------------------------------------------------------------------------------
+# Constructing ----------------------------------------------------------------------------------------------------
 
 
 async def test_an_agent_from_its_parts_alone() -> None:
