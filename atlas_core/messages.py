@@ -91,6 +91,7 @@ class Opaque:
 
 
 Part: TypeAlias = Text | Image | File | Data | Opaque
+"""A piece of a message's content; what a provider does not know it keeps and passes on as `Opaque`."""
 
 
 def _need_one_source(kind: str, data: bytes | None, url: str | None) -> None:
