@@ -178,9 +178,13 @@ def _chosen(env: str | None, environ: Mapping[str, str], known: tuple[str, ...],
     for name in filter(None, (part.strip() for part in text.split(","))):
         found = find_name(name, dict.fromkeys(known))
         if found is None:
-            where = " or ".join(file.label for file in files) or "there is no settings file"
-            problem = f"environment {name!r} is not defined in {where}" if files else f"environment {name!r}: {where}"
-            remedy = did_you_mean(name, known, what="environments")
+            where = " or ".join(file.label for file in files)
+            problem = f"environment {name!r} is not defined" + (
+                f" in {where}" if files else ": no settings file exists"
+            )
+            remedy = (
+                did_you_mean(name, known, what="environments") if files else f"write [{name}] tables, or choose none"
+            )
             raise SettingsError(problem, source=source, remedy=remedy)
         if found not in {_DEFAULT, *chosen}:
             chosen.append(found)

@@ -7,6 +7,7 @@ and where values end. Source: TOML 1.0.0, sections Keys, String, Array, Table an
 from __future__ import annotations
 
 import bisect
+import json
 import re
 import tomllib
 from collections.abc import Sequence
@@ -62,7 +63,9 @@ def dotted(path: Sequence[str | int]) -> str:
             text += f"[{part}]"
             continue
         bare = part.replace("-", "").replace("_", "")
-        quoted = part if bare.isascii() and (bare.isalnum() or (not bare and part)) else f'"{part}"'
+        quoted = (
+            part if bare.isascii() and (bare.isalnum() or (not bare and part)) else json.dumps(part, ensure_ascii=False)
+        )
         text = f"{text}.{quoted}" if text else quoted
     return text
 
@@ -128,6 +131,8 @@ class _Reader:
         brackets = 2 if self.text.startswith("[[", self.at) else 1
         self.at += brackets
         path = self._note((), self.dotted(), line)
+        if not self.text.startswith("]" * brackets, self.at):
+            raise ValueError(f"no valid TOML in line {line}")
         self.at += brackets
         if brackets == 2:
             self._last_item[path] = self._last_item.get(path, -1) + 1

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlas_core.errors import SettingsError
-from atlas_core.names import nearest, same_name
+from atlas_core.names import same_name
+from atlas_core.settings.frozen import freeze
 from atlas_core.settings.layers import BUILT_IN, ROOT, Setting
 from atlas_core.settings.models import AgentProfileSettings, ExecutorChoice
 from atlas_core.settings.shapes import FREE, Shape, key_for, parse_text
@@ -67,11 +68,7 @@ def read_variables(environ: Mapping[str, str]) -> list[Variable]:
             continue
         parts = tuple(rest.split("__"))
         if not all(parts):
-            raise SettingsError(
-                f"variable {name!r} has an empty part",
-                source=f"variable {name}",
-                remedy="put '__' between two keys only",
-            )
+            raise _error(Variable(name, parts, ""), "has an empty part", remedy="put '__' between two keys only")
         found.append(Variable(name, parts, environ[name]))
     return sorted(found, key=lambda variable: (len(variable.parts), variable.name))
 
@@ -93,11 +90,14 @@ def resolve(variable: Variable, tree: Mapping[str, Any], variables: Sequence[Var
     filled: dict[tuple[str, ...], object] = {}
     for n in range(len(variable.parts)):
         if not _holds_keys(shape):
-            raise _unknown(variable, tree, f"{dotted(path)} is no table")
+            raise _unknown(variable, tree, n - 1, f"{dotted(path)} is no table")
         if shape.model is ExecutorChoice and not isinstance(node, Mapping):
             # `executor = "process"` becomes a table that has this name.
             filled[*path, "name"] = node or _default_executor()
             node = {"name": filled[*path, "name"]}
+        if isinstance(node, Setting) and node.text is not None:
+            # A shorter variable's text, which this one shows to be a table.
+            node = filled[path] = _with_origin(_value(variable, path, {}, FREE, text=node.text), node.origin)
         table = node if isinstance(node, Mapping) else {}
         key = _known_key(variable, n, table, shape) or _new_key(variable, n, tree, shape, variables)
         path, node, shape = (*path, key), table.get(key), shape.child(key)
@@ -115,20 +115,17 @@ def _default_executor() -> Setting:
 def _known_key(variable: Variable, n: int, table: Mapping[str, Any], shape: Shape) -> str | None:
     matches = key_for(variable.parts[n], [*shape.keys(), *table])
     if len(matches) > 1:
-        raise SettingsError(
-            f"variable {variable.name!r} may mean any of {', '.join(map(repr, matches))}",
-            source=f"variable {variable.name}",
-            remedy="spell it exactly, or keep one of these keys",
-        )
+        meant = ", ".join(map(repr, matches))
+        raise _error(variable, f"may mean any of {meant}", remedy="spell it exactly, or keep one of these keys")
     return matches[0] if matches else None
 
 
 def _new_key(variable: Variable, n: int, tree: Mapping[str, Any], shape: Shape, variables: Sequence[Variable]) -> str:
     key = variable.parts[n].lower()
     if shape.model is not None and not shape.open:
-        raise _unknown(variable, tree, f"there is no key {key!r}")
+        raise _unknown(variable, tree, n, f"there is no key {key!r}")
     if not _may_be_new(variable, n, shape, variables):
-        raise _unknown(variable, tree, f"there is no {key!r}")
+        raise _unknown(variable, tree, n, f"there is no {key!r}")
     return key
 
 
@@ -147,22 +144,27 @@ def _may_be_new(variable: Variable, n: int, shape: Shape, variables: Sequence[Va
     return bool(required) and required <= given
 
 
-def _value(variable: Variable, path: tuple[str, ...], node: object, shape: Shape) -> object:
+def _value(variable: Variable, path: tuple[str, ...], node: object, shape: Shape, *, text: str | None = None) -> object:
+    text = variable.text if text is None else text
     try:
         if shape == FREE and isinstance(node, Mapping):
             shape = Shape(item=Any)
-        value = parse_text(variable.text, shape)
+        value = parse_text(text, shape)
     except ValueError as exc:
-        raise SettingsError(
-            f"variable {variable.name!r} can't be read: {exc}", key=dotted(path), source=f"variable {variable.name}"
-        ) from exc
+        raise _error(variable, f"can't be read: {exc}", key=dotted(path)) from exc
     if isinstance(value, Mapping):
         return value
     return Setting(
-        tuple(value) if isinstance(value, list) else value,
+        freeze(value),
         f"variable {variable.name}",
-        text=variable.text if shape == FREE else None,
+        text=text if shape == FREE else None,
     )
+
+
+def _with_origin(value: object, origin: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_origin(item, origin) for key, item in value.items()}
+    return Setting(freeze(value), origin)
 
 
 def _nested(assigned: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
@@ -175,29 +177,42 @@ def _nested(assigned: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
     return table
 
 
-def _unknown(variable: Variable, tree: Mapping[str, Any], why: str) -> SettingsError:
-    forms = {same_name(name): name for name in _all_names(ROOT, tree, "ATLAS")}
-    close = difflib.get_close_matches(same_name(variable.name), list(forms), n=1, cutoff=0.75)
-    close_names = [forms[form] for form in close] or _nearest_last_part(variable, forms.values())
-    hint = f"did you mean {close_names[0]}?" if close_names else "settings begin with ATLAS_AI__ or ATLAS_PLUGINS__"
-    return SettingsError(
-        f"variable {variable.name!r} names no setting: {why}",
-        source=f"variable {variable.name}",
+def _error(variable: Variable, problem: str, *, key: str | None = None, remedy: str | None = None) -> SettingsError:
+    # The problem names the variable already, so the text need not say "set in".
+    error = SettingsError(f"variable {variable.name!r} {problem}", key=key, remedy=remedy)
+    error.source = f"variable {variable.name}"
+    return error
+
+
+def _unknown(variable: Variable, tree: Mapping[str, Any], n: int, why: str) -> SettingsError:
+    close = _closest(variable, n, list(_all_names(ROOT, tree, "")))
+    hint = f"did you mean {PREFIX}{close}?" if close else f"settings begin with {PREFIX}AI__ or {PREFIX}PLUGINS__"
+    return _error(
+        variable,
+        f"names no setting: {why}",
         remedy=f"{hint} (another program's variable is left alone if {PREFIX}IGNORE lists it)",
     )
 
 
-def _nearest_last_part(variable: Variable, names: Any) -> list[str]:
-    by_last = {name.rpartition("__")[2]: name for name in sorted(names, reverse=True)}
-    return [by_last[last] for last in nearest(variable.parts[-1], by_last, most=1)] if len(variable.parts) > 1 else []
+def _closest(variable: Variable, n: int, names: Sequence[str]) -> str | None:
+    """Return the known name nearest to the whole of a variable's, else to the part that is wrong, else to the last."""
+    by_form = {same_name(name): name for name in reversed(names)}
+    by_part = {same_name(name.rpartition("__")[2]): name for name in reversed(names)}
+    wholes = difflib.get_close_matches(same_name("_".join(variable.parts)), by_form, n=1, cutoff=0.75)
+    if wholes:
+        return by_form[wholes[0]]
+    for part, cutoff in ((variable.parts[n], 0.75), (variable.parts[-1], 0.5)):
+        parts = difflib.get_close_matches(same_name(part), by_part, n=1, cutoff=cutoff)
+        if parts and len(variable.parts) > 1:
+            return by_part[parts[0]]
+    return None
 
 
 def _all_names(shape: Shape, node: object, name: str) -> Iterator[str]:
-    """Yield the names of all variables that set a known key."""
+    """Yield the names, without the prefix, of all variables that set a known key."""
     table = node if isinstance(node, Mapping) else {}
     for key in sorted({*shape.keys(), *table}):
-        separator = "_" if name == "ATLAS" else "__"
-        full = f"{name}{separator}{key.upper().replace('-', '_')}"
+        full = "__".join(filter(None, (name, key.upper().replace("-", "_"))))
         yield full
         child = shape.child(key)
         if _holds_keys(child) and child != FREE:

@@ -153,7 +153,7 @@ def _expected(item: Mapping[str, Any]) -> str:
     kind, context = str(item["type"]), item.get("ctx", {})
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
-        return f"{words} {context[bound]}"
+        return f"{words} {context[bound]:g}"
     if kind in {"literal_error", "enum"}:
         return str(context["expected"])
     if kind == "finite_number":
