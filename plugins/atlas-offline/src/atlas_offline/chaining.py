@@ -34,21 +34,22 @@ _THEN = re.compile(
     r"|[,;.?!]\s+(?:and\s+)?(?:next|finally)\b)[,:]?\s+",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(
-    r"\s*(?:;|\n)\s*|(?<=[?!])\s+|(?<=[^\W\d]{2}\.)\s+(?=[A-Z\"'(\d])|(?<=\d\.)\s+(?=[A-Z])|(?<=\)\.)\s+(?=[A-Z])"
-)
+_SENTENCE = re.compile(r"(?<=[?!])\s+|(?<=[^\W\d]{2}\.)\s+(?=[A-Z\"'(\d])|(?<=\d\.)\s+(?=[A-Z])|(?<=\)\.)\s+(?=[A-Z])")
 _AND = re.compile(r",?\s+and\s+(?:also\s+|finally\s+)?|,\s+(?=\S)|\s+plus\s+also\s+", re.IGNORECASE)
-_LIST_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+(?=\S)")
+_LINE = re.compile(r"\s*(?:;|\n)\s*")
+_LIST_MARK = re.compile(
+    r"^\s*(?:\d{1,2}[.)]|[-*•](?=\s+[^\d\s(])|[a-z]\)|(?:first|second|third|fourth|last)(?:ly)?[,:])\s+(?=\S)",
+    re.IGNORECASE,
+)
 _IDLE = re.compile(
     r"(?:hi|hello|hey|thanks|thank you|please|ok|okay|good (?:morning|afternoon|evening)|thanks in advance|cheers)"
     r"(?: there| atlas| so much| a lot)?[\s,.!?]*",
     re.IGNORECASE,
 )
 _NOUN = r"(?:result|answer|outcome|total|sum|product|difference|quotient|value|number|amount|output|figure)"
-_THAT = re.compile(
-    rf"\b(?:(?:that|this|the|your|its)(?: (?:last|previous|first|final|resulting|above))? {_NOUN}|that|this|it)\b(?!')",
-    re.IGNORECASE,
-)
+_THAT_WORDS = rf"(?:(?:that|this|the|your|its)(?: (?:last|previous|first|final|above))? {_NOUN}|that|this|it)"
+_THAT = re.compile(rf"\b{_THAT_WORDS}\b(?!'| of\b)", re.IGNORECASE)
+_IT = rf"(?: {_THAT_WORDS})?"
 _OPERAND = r"(?:-?[\d.,]*\d|[a-z]+(?:-[a-z]+)?)"
 _OPERATION = r"(?:times|multiplied by|plus|minus|divided by|over|modulo|mod|to the power of|raised to|squared|cubed)"
 _FUNCTION = r"(?:(?:square|cube) root|factorial|sine|cosine|logarithm|absolute value)"
@@ -56,23 +57,25 @@ _FUNCTION = r"(?:(?:square|cube) root|factorial|sine|cosine|logarithm|absolute v
 _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), template)
     for pattern, template in (
-        (rf"multiply (?:(?:that|it|this) )?(?:by|with) (?P<x>{_OPERAND})", "{r} * {x}"),
-        (rf"divide (?:(?:that|it|this) )?by (?P<x>{_OPERAND})", "{r} / {x}"),
-        (rf"add (?P<x>{_OPERAND})(?: to (?:that|it|this))?", "{r} + {x}"),
-        (rf"(?:subtract|take away|deduct) (?P<x>{_OPERAND})(?: from (?:that|it|this))?", "{r} - {x}"),
-        (rf"raise (?:(?:that|it|this) )?to the power of (?P<x>{_OPERAND})", "{r} to the power of {x}"),
-        (r"double(?: (?:that|it|this))?", "{r} * 2"),
-        (r"triple(?: (?:that|it|this))?", "{r} * 3"),
-        (r"halve(?: (?:that|it|this))?", "{r} / 2"),
-        (r"square(?: (?:that|it|this))?", "{r} squared"),
-        (r"cube(?: (?:that|it|this))?", "{r} cubed"),
+        (rf"multiply{_IT} (?:by|with) (?P<x>{_OPERAND})", "{r} * {x}"),
+        (rf"divide{_IT} by (?P<x>{_OPERAND})", "{r} / {x}"),
+        (rf"add (?P<x>{_OPERAND})(?: to {_THAT_WORDS})?", "{r} + {x}"),
+        (rf"(?:subtract|take away|deduct) (?P<x>{_OPERAND})(?: from {_THAT_WORDS})?", "{r} - {x}"),
+        (rf"raise{_IT} to the power of (?P<x>{_OPERAND})", "{r} to the power of {x}"),
+        (rf"double{_IT}", "{r} * 2"),
+        (rf"triple{_IT}", "{r} * 3"),
+        (rf"halve{_IT}", "{r} / 2"),
+        (rf"square{_IT}", "{r} squared"),
+        (rf"cube{_IT}", "{r} cubed"),
         (rf"(?P<x>{_OPERATION}\b.*)", "{r} {x}"),
         (r"(?P<x>[-+*/×÷^] ?[\d(].*)", "{r} {x}"),
         (
             rf"(?:take |find |calculate |compute |what is |what's )?(?:the |its )?(?P<x>{_FUNCTION})",
             "the {x} of {r}",
         ),
-        (r"(?:convert|change) (?:(?:that|it|this) )?(?:in)?to (?P<x>.+)", "convert {r} to {x}"),
+        (rf"round{_IT}(?: off)? to (?P<x>\d+) (?:decimals?|decimal places?|digits|places)", "round({r}, {x})"),
+        (rf"round{_IT}(?: off)?(?: to (?:the nearest|a) (?:whole number|integer))?", "round({r})"),
+        (rf"(?:convert|change){_IT} (?:in)?to (?P<x>.+)", "convert {r} to {x}"),
         (r"(?:and |what about |what is (?:that|it|this) )?(?:in|into|to|as) (?P<x>.+)", "convert {r} to {x}"),
         (r"(?:and |what about |what is (?:that|it|this) )?(?:in|into|to|as) (?P<x>.+)", "{r} in {x}"),
     )
@@ -88,6 +91,7 @@ _SAID = re.compile(r"(?:so )?(?:the |your )?(?:final )?(?:answer|result|total) (
 _CUT = re.compile(r"\n\[cut: [^\n]*\]$")
 _MEASURE = re.compile(rf"(?:.{{0,300}}=\s*)?(?P<number>{_NUMBER})(?: ?(?P<unit>{_UNIT}))?\.?", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+_FIRST_OF_NUMBER = frozenset("+-0123456789")
 _RESULT_KEYS = ("result", "value", "answer", "output")
 _POWER = re.compile(r"\bpower\b|squared|cubed|\^|\*\*", re.IGNORECASE)
 _SEED = re.compile(rf"(?:start(?:ing)? with|begin with|take)(?: the number)? (?P<number>{_NUMBER})", re.IGNORECASE)
@@ -147,7 +151,8 @@ def _read_short(text: str) -> Value:
         return Value(text=text)
     if _DATE.fullmatch(text):
         return Value(text=text, date=text)
-    found = _MEASURE.fullmatch(text)
+    # A note in brackets after a number and its unit, as in "3.79 L (gallon = US gallon)", is no part of the value.
+    found = _MEASURE.fullmatch(re.sub(r"(?<=[\w°²³]) \([^()]*\)$", "", text) if text[:1] in _FIRST_OF_NUMBER else text)
     if not found:
         return Value(text=text)
     return Value(text=text, number=_plain_number(found["number"]), unit=found["unit"] or "")
@@ -171,8 +176,9 @@ def clauses(question: str) -> tuple[list[str], bool]:
         if there is nothing to cut. An empty list if there are more than eight.
     """
     has_then = bool(_THEN.search(question))
-    parts = [piece for part in _THEN.split(question) for piece in _SENTENCE.split(part)]
-    parts = [_LIST_MARK.sub("", part).strip(" ,") for part in parts] if len(parts) > 1 else parts
+    lines = [line for part in _THEN.split(question) for line in _LINE.split(part)]
+    lines = [_LIST_MARK.sub("", line) for line in lines] if len(lines) > 1 else lines
+    parts = [part.strip(" ,") for line in lines for part in _SENTENCE.split(line)]
     parts = [part for part in parts if part and not _IDLE.fullmatch(part)]
     return (parts if len(parts) <= _MAX_CLAUSES else []), has_then
 
@@ -244,6 +250,7 @@ def placeholders(before: Match) -> list[Value]:
     return [
         *(Value(text="", number=_PROBE, unit=unit) for unit in reversed(units)),
         Value(text="", number=_PROBE),
+        Value(text="", number=f"{_PROBE}.5"),
         Value(text="", date="2024-01-15"),
         Value(text=""),
     ]
@@ -283,7 +290,11 @@ def _forms(value: Value, template: str) -> Iterator[str]:
 
 def _uses(found: Match, form: str) -> bool:
     """Tell whether the arguments hold what was filled in; numbers are checked by the match itself."""
-    return _WHOLE in str(list(found.arguments.values())) if _WHOLE in form else True
+    return _WHOLE not in form or any(_holds_whole(value) for value in found.arguments.values())
+
+
+def _holds_whole(value: object) -> bool:
+    return any(map(_holds_whole, value)) if isinstance(value, list) else isinstance(value, str) and _WHOLE in value
 
 
 def _with_whole(found: Match, text: str) -> Match:

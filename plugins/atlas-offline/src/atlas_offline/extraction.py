@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from atlas_core import ToolSchema
 from atlas_offline.finders import NUMBER
-from atlas_offline.reader import Reader, read_all
+from atlas_offline.reader import Reader, read_all, unquote
 from atlas_offline.relevance import EFFECT_WORDS, known_words
 from atlas_offline.schemas import parameters
 from atlas_offline.words import READ_WORDS, content_words, stem
@@ -77,11 +77,16 @@ def text_parameter(tool: ToolSchema) -> str | None:
 
 
 def coerce(tool: ToolSchema, groups: Mapping[str, str]) -> dict[str, object] | None:
-    """Turn a pattern's groups into values of the schema's types; None if one does not fit its type."""
+    """Turn a pattern's groups into values of the schema's types; None if one does not fit its type.
+
+    Quotes around a value are taken off. As a pattern can't name two groups alike, `path_` also gives `path`.
+    """
     by_name = {p.name: p for p in parameters(tool)}
     out: dict[str, object] = {}
-    for name, text in groups.items():
-        value = by_name[name].convert(text.strip()) if name in by_name else text
+    for group, text in groups.items():
+        name = group if group in by_name else group.rstrip("_")
+        text = unquote(text.strip())
+        value = by_name[name].convert(text) if name in by_name else text
         if value is None:
             return None
         out[name] = value

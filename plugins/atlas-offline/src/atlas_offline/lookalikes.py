@@ -23,7 +23,7 @@ _ALWAYS: tuple[tuple[str, str], ...] = (
     ("an IP address", r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b"),
     (
         "a date",
-        r"(?<![\d/.-])\d{1,4}([/.-])\d{1,2}\1\d{4}(?![\d/.-])|(?<![\d/.-])\d{4}([/.-])\d{1,2}\2\d{1,2}(?![\d/.-])",
+        r"(?<![\d/.-])\d{1,2}([/.-])\d{1,2}\1\d{4}(?![\d/.-])|(?<![\d/.-])\d{4}([/.-])\d{1,2}\2\d{1,2}(?![\d/.-])",
     ),
     ("a date", r"(?<![\d/.])(?:0?[1-9]|[12]\d|3[01])/(?:0?[1-9]|[12]\d|3[01])/\d{2}(?![\d/])"),
     ("a date", rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?)(?: |,|$)"),
@@ -83,6 +83,7 @@ def lookalike(text: str) -> str | None:
 
 def calculates(tool: ToolSchema, arguments: Mapping[str, object]) -> bool:
     """Tell whether a call would do arithmetic on text: its tool or one of its text arguments is named for that."""
-    if _CALCULATOR_WORDS.intersection(name_words(tool.name)):
+    named = set(name_words(tool.name))
+    if named & _CALCULATOR_WORDS and not named & {"date", "time"}:
         return True
     return any(isinstance(v, str) and _EXPRESSION_WORDS.intersection(name_words(k)) for k, v in arguments.items())

@@ -32,6 +32,7 @@ _BY_NAME = re.compile(
     r"^(?:please )?(?:(?:use|using|with|via|call|run|ask|invoke)\s+)?(?:the\s+)?[`'\"]?(?P<name>[\w-]+)[`'\"]?[:,]?\s+",
     re.IGNORECASE,
 )
+_USE = re.compile(r"(?:please )?(?:use|using|with|via|ask)\b", re.IGNORECASE)
 _AFTER_NAME = re.compile(r"^(?:tool\b[:,]?\s*)?(?:to|and|for|on|with(?: the)? arguments?|with|:)?\s*", re.IGNORECASE)
 
 _AS_JSON = "its arguments as JSON"
@@ -85,10 +86,15 @@ def match(clause: str, tools: Sequence[ToolSchema], *, fallback: bool = False) -
     if re.fullmatch(r"[-+]?[\d.,\s]+%?", clause):
         return Refusal("a number alone is no question", rank=2)
     named = _named_tool(clause, tools)
-    if named:
-        tool, rest = named
-        return _match_one_of(rest, [tool], named=True, fallback=True)
-    return _match_one_of(clause, tools, named=False, fallback=fallback)
+    if named is None:
+        return _match_one_of(clause, tools, named=False, fallback=fallback)
+    tool, rest = named
+    answer = _match_one_of(rest, [tool], named=True, fallback=True)
+    if isinstance(answer, Match) or _USE.match(clause):
+        return answer
+    # A tool's name may also be a plain word of the question: "echo hello" for a tool named `echo`.
+    other = _match_one_of(clause, tools, named=False, fallback=fallback)
+    return other if isinstance(other, Match) or other.rank > answer.rank else answer
 
 
 def _named_tool(clause: str, tools: Sequence[ToolSchema]) -> tuple[ToolSchema, str] | None:
@@ -99,16 +105,14 @@ def _named_tool(clause: str, tools: Sequence[ToolSchema]) -> tuple[ToolSchema, s
     for tool in tools:
         whole = tool.name.lower().replace("-", "_")
         # "calculator" for calculator_tool counts after "use the" only, or a tool called `time` would take "time flies".
-        short = (
-            whole.removesuffix("_tool") if found[0].lower().startswith(("use", "using", "ask", "please use")) else whole
-        )
+        short = whole.removesuffix("_tool") if _USE.match(clause) else whole
         if wanted in (whole, short):
             return tool, _AFTER_NAME.sub("", clause[found.end() :], count=1)
     return None
 
 
 def _match_one_of(clause: str, tools: Sequence[ToolSchema], *, named: bool, fallback: bool) -> Match | Refusal:
-    refusals = [Refusal("no tool on offer fits the question")]
+    refusals = [_nothing_fits(clause, tools)]
     for rule in (_hinted, _typed):
         matches: list[Match] = []
         for tool in tools:
@@ -124,6 +128,14 @@ def _match_one_of(clause: str, tools: Sequence[ToolSchema], *, named: bool, fall
     if fallback and (answer := _fallback(clause, tools)):
         return answer
     return max(refusals, key=lambda refusal: refusal.rank)
+
+
+def _nothing_fits(clause: str, tools: Sequence[ToolSchema]) -> Refusal:
+    """Say that no tool fits, and why where it can be told: what looks like arithmetic and is none, or which words."""
+    if any(calculates(tool, {}) for tool in tools) and (reason := lookalike(clause)):
+        return Refusal(reason, rank=1)
+    said = [f"'{phrase}'" for phrase in phrases(clause)]
+    return Refusal("no tool on offer fits the question" + (f" (its words: {', '.join(said)})" if said else ""))
 
 
 def _the_one(matches: list[Match]) -> Match | Refusal:

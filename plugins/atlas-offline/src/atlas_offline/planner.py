@@ -162,7 +162,9 @@ class _Planner:
         found = resolve(templates, values, self.tools)
         if isinstance(found, Match):
             return Step(clause=clause, found=found, refers=refers, templates=templates)
-        self.refusals.append(found)
+        # Other reasons would speak of the stand-in, which nobody wrote.
+        unfit = Refusal(f"no tool on offer fits {clause!r} with an earlier result", rank=2)
+        self.refusals.append(found if found.rank >= 6 else unfit)
         return None
 
 

@@ -12,7 +12,7 @@ from atlas_offline.finders import FINDERS, find_dates, find_numbers
 from atlas_offline.schemas import Parameter
 from atlas_offline.words import name_words
 
-__all__ = ["Reader", "read_all"]
+__all__ = ["Reader", "read_all", "unquote"]
 
 # A lone number may fill a lone number parameter only where the name says no more than "a number".
 _PLAIN_NUMBER = frozenset({"n", "x", "num", "number", "value", "integer", "int", "float", "arg"})
@@ -79,7 +79,7 @@ def read_assigned(reader: Reader, params: Sequence[Parameter]) -> None:
         if len(found) > 1:
             reader.unclear = reader.unclear or f"{parameter.name} is given {len(found)} times"
         elif found and not _goes_on(reader.text, found[0], parameter):
-            text = _unquote(found[0]["value"])
+            text = unquote(found[0]["value"])
             values = (parameter.convert(form) for form in (text, text.rstrip(".")))
             if (value := next((v for v in values if v is not None), None)) is not None:
                 reader.take(parameter, value, found[0].span())
@@ -92,7 +92,8 @@ def _goes_on(text: str, found: re.Match[str], parameter: Parameter) -> bool:
     return re.match(r"\s*(?:$|[,;.?!]|and\b|[\w-]+\s*[=:])", text[found.end() :], re.IGNORECASE) is None
 
 
-def _unquote(text: str) -> str:
+def unquote(text: str) -> str:
+    """Return the text without the quotes around it, where both are the same."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
 
 
