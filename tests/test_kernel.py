@@ -389,7 +389,7 @@ def test_a_factory_that_breaks_its_contract_is_reported_with_its_owner(kind: str
         class Fine:
             @hookimpl
             def atlas_llm_providers(self) -> list[LLMProviderSpec]:
-                return [LLMProviderSpec(name="fine", factory=lambda config: FakeLLM([]))]
+                return [LLMProviderSpec(name="fine", factory=lambda _: FakeLLM([]))]
 
         plugins.append(("fine", Fine()))  # type: ignore[arg-type]  # any object with hooks
     else:
@@ -531,7 +531,7 @@ BROKEN = {
         "int",
     ),
     "half": (
-        "from atlas_core import hookimpl\n@hookimpl\ndef atlas_tool_providers(options):\n    yield len\n    raise OSError",
+        "from atlas_core import hookimpl\n@hookimpl\ndef atlas_tool_providers():\n    yield len\n    raise OSError",
         PluginError,
         "kt-bad",
     ),

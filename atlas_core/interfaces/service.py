@@ -23,6 +23,7 @@ class BaseService:
     _state: str = "new"
     _failure: BaseException | None = None
     _starting: asyncio.Task[None] | None = None
+    _waiting: int = 0
 
     @property
     def is_ready(self) -> bool:
@@ -35,34 +36,43 @@ class BaseService:
         Raises:
             ServiceNotReadyError: It was stopped, or an earlier start failed.
         """
-        if self._state == "ready":
-            return
-        if self._state == "starting" and self._starting is not None:
-            await asyncio.shield(self._starting)
-            return
-        self._refuse_if_ended()
-        self._state = "starting"
-        self._starting = asyncio.ensure_future(self._start_once())
-        try:
-            await asyncio.shield(self._starting)
-        except asyncio.CancelledError:
-            if not self._starting.done():
-                # The one who asked for the start gave up; nobody else waits, so it must not go on unseen.
-                self._starting.cancel()
-            raise
+        while self._state != "ready":
+            self._refuse_if_ended()
+            if self._starting is None:
+                self._state = "starting"
+                self._starting = asyncio.ensure_future(self._start_once())
+            starting = self._starting
+            self._waiting += 1
+            try:
+                await asyncio.wait((starting,))
+            finally:
+                self._waiting -= 1
+                if not self._waiting and not starting.done():
+                    # Whoever asked for the start gave up, so that it must not go on unseen.
+                    starting.cancel()
+            if not starting.cancelled():
+                starting.result()
 
     async def _start_once(self) -> None:
+        task = asyncio.current_task()
         try:
             await self._start()
+        except asyncio.CancelledError as exc:
+            if task is not None and task.cancelling():
+                self._state = "new" if self._state == "starting" else self._state
+                raise
+            self._fail(exc)
         except BaseException as exc:
-            self._state = "failed" if isinstance(exc, Exception) else "new"
-            self._failure = exc
+            self._fail(exc)
             raise
         else:
-            if self._state == "starting":
-                self._state = "ready"
+            self._state = "ready" if self._state == "starting" else self._state
         finally:
             self._starting = None
+
+    def _fail(self, exc: BaseException) -> None:
+        self._state = "failed" if self._state == "starting" else self._state
+        self._failure = exc
 
     def _refuse_if_ended(self) -> None:
         if self._state == "stopped":
