@@ -17,7 +17,7 @@ from atlas_core.cli.status import ExitStatus
 from atlas_core.errors import AtlasError
 
 if TYPE_CHECKING:
-    from atlas_core.events import Event
+    from atlas_core.events import Event, Observer
     from atlas_core.interfaces.agents import Agent
     from atlas_core.messages import ChatMessage
     from atlas_core.observers.console import ConsoleTree
@@ -38,9 +38,9 @@ def chat(
     settings: SettingsOption = None,
     env: EnvOption = None,
 ) -> int:
-    """Talk with an agent, which remembers the conversation.
+    """Talk with an agent.
 
-    Each line is a message; /help lists what else there is. An error ends an answer, not the conversation. From a
+    Each line is a message, and the conversation is remembered; /help lists what else there is. An error ends an answer, not the conversation. From a
     pipe the lines are read without a prompt.
     """
     from atlas_core.cli.sessions import make_kernel, running_kernel, tell_warnings
@@ -50,7 +50,11 @@ def chat(
     thread = _Thread()
     tree = ConsoleTree(errors=False, repeat=False)
     with contextlib.ExitStack() as stack:
-        observers = [thread, tree, *([stack.enter_context(JsonLinesTrace(trace))] if trace is not None else [])]
+        observers: list[Observer] = [
+            thread,
+            tree,
+            *([stack.enter_context(JsonLinesTrace(trace))] if trace is not None else []),
+        ]
         kernel = make_kernel(settings, env, observers)
         agent = kernel.agent(profile)
         tell_warnings(kernel)

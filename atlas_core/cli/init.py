@@ -57,11 +57,16 @@ def init(
     ] = "offline",
     file: Annotated[Path, typer.Option("--file", metavar="FILE", help="Where to write.")] = Path("settings.toml"),
 ) -> int:
-    """Write a commented settings.toml for a provider; an existing file is left as it is."""
+    """Write a commented settings.toml.
+
+    It suits one provider, which can be changed later; an existing file is left as it is.
+    """
     known = templates()
     name = find_name(provider, known)
     if name is None:
-        raise SettingsError(f"there is no template {provider!r}", remedy=did_you_mean(provider, known, what="templates"))
+        raise SettingsError(
+            f"there is no template {provider!r}", remedy=did_you_mean(provider, known, what="templates")
+        )
     template = known[name]
     _write_new(file, template.text)
     say(f"wrote {file}: {template.summary}")

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ __all__ = ["drain", "run"]
 
 def run(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to ask; - reads standard input.")],
+    *,
     profile: ProfileOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer and nothing else.")] = False,
@@ -45,41 +46,43 @@ def run(
     if not question.strip():
         raise typer.BadParameter("the text is empty", param_hint="TEXT")
     from atlas_core.cli.reports import Heading, JsonReport, PlainAnswer
+    from atlas_core.cli.sessions import make_kernel
+
+    def make(observers: "Sequence[Observer]") -> "Kernel":
+        return make_kernel(settings, env, observers)
 
     if as_json:
         with JsonReport() as report:
-            return _ask(question, profile, trace, settings, env, [report, Heading()], None)
+            return _ask(question, profile=profile, make=make, trace=trace, observers=[report, Heading()])
     if quiet:
-        return _ask(question, profile, trace, settings, env, [PlainAnswer(), Heading()], None)
+        return _ask(question, profile=profile, make=make, trace=trace, observers=[PlainAnswer(), Heading()])
     from atlas_core.observers.console import ConsoleTree
 
     tree = ConsoleTree(errors=False)
-    return _ask(question, profile, trace, settings, env, [tree], tree)
+    try:
+        return _ask(question, profile=profile, make=make, trace=trace, observers=[tree], tree=tree)
+    finally:
+        tree.close()
 
 
 def _ask(
     question: str,
+    *,
     profile: str | None,
+    make: "Callable[[Sequence[Observer]], Kernel]",
     trace: Path | None,
-    settings: Path | None,
-    env: str | None,
     observers: "Sequence[Observer]",
-    tree: "ConsoleTree | None",
+    tree: "ConsoleTree | None" = None,
 ) -> int:
     from atlas_core.cli.running import Interruptible
-    from atlas_core.cli.sessions import make_kernel
     from atlas_core.observers.jsonl import JsonLinesTrace
 
     with contextlib.ExitStack() as stack:
         if trace is not None:
             observers = [*observers, stack.enter_context(JsonLinesTrace(trace))]
-        kernel = make_kernel(settings, env, observers)
+        kernel = make(observers)
         loop = stack.enter_context(Interruptible())
-        try:
-            return loop.run(lambda: _answer(kernel, profile, question, tree))
-        finally:
-            if tree is not None:
-                tree.close()
+        return loop.run(lambda: _answer(kernel, profile, question, tree))
 
 
 async def _answer(kernel: "Kernel", profile: str | None, question: str, tree: "ConsoleTree | None") -> int:
@@ -102,10 +105,14 @@ async def drain(agent: "Agent", question: str, tree: "ConsoleTree | None", histo
 
     outcome = ""
     stream = agent.stream(question, history)
-    async with contextlib.aclosing(stream) if hasattr(stream, "aclose") else contextlib.nullcontext():
+    try:
         async for event in stream:
             if isinstance(event, RunEnded) and event.parent_run_id is None:
                 outcome = str(event.outcome)
             if tree is not None and tree.broken is not None:
                 raise tree.broken
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
     return outcome
