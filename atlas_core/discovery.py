@@ -16,10 +16,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from atlas_core.errors import PluginConflictError, SettingsError
-from atlas_core.metadata import InstalledPlugin, is_editable, pairs_of, plugins_of, read_folder
+from atlas_core.metadata import InstalledPlugin, has_entry_points, is_editable, pairs_of, plugins_of, read_folder
 from atlas_core.names import did_you_mean, same_name
 
 if TYPE_CHECKING:
@@ -101,13 +101,20 @@ def scan(path: Sequence[str] | None = None) -> Discovery:
         path: Folders and zip files to read; None for `sys.path` and the finders on `sys.meta_path`.
     """
     problems: list[str] = []
-    found: dict[str, list[_Candidate]] = {}
-    for candidate in _candidates(path, problems):
-        found.setdefault(candidate.key, []).append(candidate)
-    plugins: set[InstalledPlugin] = set()
-    for candidates in found.values():
-        chosen = candidates[0] if len(candidates) == 1 else _winner(candidates, problems)
-        plugins.update(chosen.read(problems))
+    first: dict[str, _Candidate] = {}
+    others: dict[str, list[_Candidate]] = {}
+    for candidates in _candidates(path, problems):
+        for candidate in candidates:
+            if first.setdefault(candidate[0], candidate) is not candidate:
+                others.setdefault(candidate[0], []).append(candidate)
+    for key, rivals in others.items():
+        first[key] = _winner([first[key], *rivals], problems)
+    plugins: list[InstalledPlugin] = []
+    for _, place, _, distribution in first.values():
+        if distribution is not None:
+            plugins += _read_foreign(distribution, place, problems)
+        elif has_entry_points(place):
+            plugins += read_folder(place, problems)
     return Discovery(plugins=tuple(sorted(plugins, key=_order)), problems=tuple(sorted(set(problems))))
 
 
@@ -115,35 +122,28 @@ def _order(plugin: InstalledPlugin) -> tuple[str, ...]:
     return (same_name(plugin.name), same_name(plugin.distribution), plugin.name, plugin.target, plugin.location)
 
 
-class _Candidate(NamedTuple):
-    """A distribution's metadata, unread.
-
-    Attributes:
-        key: The distribution's name, under the form in which names compare.
-        place: Its folder.
-        folder: The entry of the path that holds it; candidates of one folder have no order of their own.
-        read: Reads its plugins and notes what is wrong.
-        has_metadata: Whether its metadata file is there.
-    """
-
-    key: str
-    place: str
-    folder: str
-    read: Callable[[list[str]], list[InstalledPlugin]]
-    has_metadata: Callable[[], bool]
+_Candidate: TypeAlias = "tuple[str, str, str, Distribution | None]"
+# A distribution's metadata, unread: its name, under the form in which names compare; its metadata folder, or the
+# finder or archive that answers for it; the entry of the path that holds it; and what a finder or archive answered
+# with. A plain tuple, as hundreds are made at start-up.
 
 
 def _winner(candidates: list[_Candidate], problems: list[str]) -> _Candidate:
-    whole = [c for c in candidates if c.has_metadata()] or candidates
-    rivals = sorted((c for c in whole if c.folder == whole[0].folder), key=lambda c: c.place)
+    whole = [c for c in candidates if c[3] is not None or _has_metadata(c[1])] or candidates
+    folder = whole[0][2]
+    rivals = sorted((c for c in whole if c[2] == folder), key=lambda c: c[1])
     if len(rivals) == 1:
         return rivals[0]
     # Two in one folder come from a broken upgrade. The listing's order would differ from machine to machine.
-    newest = max(rivals, key=lambda c: (_modified(c.place), c.place))
-    if newest.read([]):
-        names = ", ".join(os.path.basename(c.place) for c in rivals)
-        problems.append(f"{newest.folder} holds several of one distribution: {names}; install it again")
+    newest = max(rivals, key=lambda c: (_modified(c[1]), c[1]))
+    if read_folder(newest[1], []):
+        names = ", ".join(os.path.basename(place) for _, place, _, _ in rivals)
+        problems.append(f"{folder} holds several of one distribution: {names}; install it again")
     return newest
+
+
+def _has_metadata(place: str) -> bool:
+    return any(os.path.isfile(os.path.join(place, file)) for file in ("METADATA", "PKG-INFO"))
 
 
 def _modified(place: str) -> float:
@@ -153,21 +153,12 @@ def _modified(place: str) -> float:
         return 0.0
 
 
-def _candidates(path: Sequence[str] | None, problems: list[str]) -> Iterator[_Candidate]:
-    if path is not None:
-        yield from _on_path(path, problems)
-        return
-    before, after = _foreign_finders()
+def _candidates(path: Sequence[str] | None, problems: list[str]) -> Iterator[list[_Candidate]]:
+    before, after = _foreign_finders() if path is None else ([], [])
     for finder in before:
-        yield from _of_finder(finder, problems)
-    yield from _on_path(sys.path, problems)
-    for finder in after:
-        yield from _of_finder(finder, problems)
-
-
-def _on_path(path: Sequence[str], problems: list[str]) -> Iterator[_Candidate]:
+        yield _of_finder(finder, problems)
     seen: set[tuple[int, int]] = set()
-    for folder in path:
+    for folder in sys.path if path is None else path:
         try:
             status = os.stat(folder or ".")
         except (OSError, ValueError):  # not there, or no path at all, such as an editable install's path hook
@@ -175,40 +166,34 @@ def _on_path(path: Sequence[str], problems: list[str]) -> Iterator[_Candidate]:
         if (status.st_dev, status.st_ino) in seen:  # listed twice, or once through a link
             continue
         seen.add((status.st_dev, status.st_ino))
-        if stat.S_ISDIR(status.st_mode):
-            yield from _in_folder(folder, problems)
-        else:
-            yield from _in_archive(folder, problems)
+        yield _in_folder(folder, problems) if stat.S_ISDIR(status.st_mode) else _in_archive(folder, problems)
+    for finder in after:
+        yield _of_finder(finder, problems)
 
 
-def _in_folder(folder: str, problems: list[str]) -> Iterator[_Candidate]:
-    egg = os.path.basename(folder).lower().endswith(".egg")
+def _in_folder(folder: str, problems: list[str]) -> list[_Candidate]:
     try:
-        with os.scandir(folder or ".") as entries:
-            names = [entry.name for entry in entries]
+        children = os.listdir(folder or ".")
     except OSError as exc:
         problems.append(f"{folder!r} on sys.path can't be read: {exc.strerror}")
-        return
-    for child in names:
+        return []
+    base = os.path.join(folder, "")
+    egg = os.path.basename(folder).lower()
+    found: list[_Candidate] = []
+    for child in children:  # hundreds: what is done for each is seen in the start-up time
+        if "-" not in child:
+            continue
         low = child.lower()
-        if low.endswith((".dist-info", ".egg-info")):
-            stem = child[:-10] if low.endswith(".dist-info") else child[:-9]
-        elif egg and low == "egg-info":
-            stem = os.path.basename(folder)[:-4]
+        if low.endswith(".dist-info"):
+            name = low[:-10].partition("-")[0]
+        elif low.endswith(".egg-info"):
+            name = low[:-9].partition("-")[0]
+        elif low == "egg-info" and egg.endswith(".egg"):
+            name = egg.partition("-")[0]
         else:
             continue
-        yield _metadata_folder(folder, os.path.join(folder, child), stem)
-
-
-def _metadata_folder(folder: str, place: str, stem: str) -> _Candidate:
-    name, _, rest = stem.partition("-")
-    return _Candidate(
-        same_name(name),
-        place,
-        folder,
-        lambda problems: read_folder(place, name, rest.partition("-")[0], problems),
-        lambda: any(os.path.isfile(os.path.join(place, f)) for f in ("METADATA", "PKG-INFO")),
-    )
+        found.append((same_name(name) if "." in name or "__" in name else name, base + child, folder, None))
+    return found
 
 
 def _foreign_finders() -> tuple[list[object], list[object]]:
@@ -230,45 +215,39 @@ def _context(**options: object) -> DistributionFinder.Context:
     return DistributionFinder.Context(**options)  # type: ignore[no-untyped-call]  # its __init__ has no annotations
 
 
-def _in_archive(folder: str, problems: list[str]) -> Iterator[_Candidate]:
+def _in_archive(folder: str, problems: list[str]) -> list[_Candidate]:
     from importlib_metadata import MetadataPathFinder
 
-    yield from _foreign(lambda: MetadataPathFinder.find_distributions(_context(path=[folder])), folder, problems)
+    return _foreign(lambda: MetadataPathFinder.find_distributions(_context(path=[folder])), folder, problems)
 
 
-def _of_finder(finder: object, problems: list[str]) -> Iterator[_Candidate]:
+def _of_finder(finder: object, problems: list[str]) -> list[_Candidate]:
     find: Callable[[object], Iterable[Distribution]] = finder.find_distributions  # type: ignore[attr-defined]  # asked by its caller
-    yield from _foreign(lambda: find(_context()), repr(finder), problems)
+    return _foreign(lambda: find(_context()), repr(finder), problems)
 
 
-def _foreign(find: Callable[[], Iterable[Distribution]], source: str, problems: list[str]) -> Iterator[_Candidate]:
+def _foreign(find: Callable[[], Iterable[Distribution]], source: str, problems: list[str]) -> list[_Candidate]:
     try:
-        distributions = list(find())
-        named = [(same_name(str(d.metadata["Name"])), d) for d in distributions]
+        return [(same_name(str(d.metadata["Name"])), source, source, d) for d in find()]
     except Exception as exc:  # noqa: BLE001  # somebody's finder or a broken archive must not hide what else there is
         problems.append(f"{source} can't be read for distributions: {type(exc).__name__}: {exc}")
-        return
-    for key, distribution in named:
-        yield _Candidate(key, source, source, _reader(distribution, source), lambda: True)
+        return []
 
 
-def _reader(distribution: Distribution, source: str) -> Callable[[list[str]], list[InstalledPlugin]]:
-    def read(problems: list[str]) -> list[InstalledPlugin]:
-        try:
-            fields: Mapping[str, str] = distribution.metadata
-            text = distribution.read_text("entry_points.txt") or ""
-            place = f"{source}: {fields['Name']}"
-            return plugins_of(
-                pairs_of(text, place, problems),
-                distribution=str(fields["Name"]),
-                version=str(fields["Version"] or ""),
-                requires=distribution.requires or (),
-                location=place,
-                editable=is_editable(distribution.read_text("direct_url.json") or ""),
-                problems=problems,
-            )
-        except Exception as exc:  # noqa: BLE001  # as above
-            problems.append(f"{source} can't be read for {distribution!r}: {type(exc).__name__}: {exc}")
-            return []
-
-    return read
+def _read_foreign(distribution: Distribution, source: str, problems: list[str]) -> list[InstalledPlugin]:
+    try:
+        fields: Mapping[str, str] = distribution.metadata
+        text = distribution.read_text("entry_points.txt") or ""
+        place = f"{source}: {fields['Name']}"
+        return plugins_of(
+            pairs_of(text, place, problems),
+            distribution=str(fields["Name"]),
+            version=str(fields["Version"] or ""),
+            requirements=tuple(distribution.requires or ()),
+            location=place,
+            editable=is_editable(distribution.read_text("direct_url.json") or ""),
+            problems=problems,
+        )
+    except Exception as exc:  # noqa: BLE001  # as above
+        problems.append(f"{source} can't be read for {distribution!r}: {type(exc).__name__}: {exc}")
+        return []

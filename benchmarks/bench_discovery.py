@@ -1,68 +1,71 @@
-"""What finding the plugins costs among 200 installed distributions, against the standard library's own walk."""
+"""Finding the plugins among 200 installed distributions: at most 0.25 of `importlib.metadata.entry_points()`.
+
+Both read the same folder in one process, with warm file caches and without the garbage collector, as `timeit` does;
+the ratio of the medians counts. The standard library keeps its listing of a folder between calls, the scan keeps
+nothing: a first call compares better still. Prints the ratio; exits with 1 where the goal is missed.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 import statistics
-import subprocess
 import sys
 import tempfile
+import timeit
+from collections.abc import Callable
 from pathlib import Path
 
-from _report import Goal, ms, report
+from atlas_core.discovery import scan
 
+GOAL = 0.25
 DISTRIBUTIONS = 200
-PLUGINS = 10
+PLUGINS = 5
+ROUNDS = 51
 
 
-def _install(folder: Path) -> None:
-    """Write the metadata of distributions as an installer leaves it; every fourth has entry points."""
+def lay_out(folder: Path) -> None:
+    """Write 200 distributions; as in a real environment, a third has entry points and each has a package."""
     for number in range(DISTRIBUTIONS):
-        info = folder / f"bench_dist_{number}-1.{number}.dist-info"
-        info.mkdir()
-        head = f"Metadata-Version: 2.4\nName: bench-dist-{number}\nVersion: 1.{number}\n"
-        requires = "".join(f"Requires-Dist: bench-dist-{other}>=1\n" for other in range(number % 12))
-        (info / "METADATA").write_text(f"{head}{requires}\n{'A long description. ' * 200}", encoding="utf-8")
-        (info / "RECORD").write_text("".join(f"bench_{number}/m{i}.py,,\n" for i in range(50)), encoding="utf-8")
-        (info / "INSTALLER").write_text("pip\n", encoding="utf-8")
-        if number < PLUGINS:
-            text = f"[atlas]\nbench-{number} = bench_{number}.plugin\n"
-            (info / "entry_points.txt").write_text(text, encoding="utf-8")
-        elif number % 4 == 0:
-            text = f"[console_scripts]\nbench-{number} = bench_{number}:main\n"
-            (info / "entry_points.txt").write_text(text, encoding="utf-8")
+        place = folder / f"some_package_{number:03}-1.{number}.0.dist-info"
+        place.mkdir()
+        (folder / f"some_package_{number:03}").mkdir()
+        description = "A line of the description, as README files are long.\n" * 100
+        header = (
+            f"Metadata-Version: 2.4\nName: some-package-{number:03}\nVersion: 1.{number}.0\nRequires-Dist: other>=1\n"
+        )
+        (place / "METADATA").write_text(f"{header}\n{description}", encoding="utf-8")
+        (place / "RECORD").write_text("file.py,sha256=0,0\n" * 50, encoding="utf-8")
+        if number % 3 == 0:
+            text = f"[console_scripts]\nscript-{number} = some_package_{number:03}:main\n"
+            if number < 3 * PLUGINS:
+                text += f"\n[atlas]\nplugin-{number} = some_package_{number:03}.plugin\n"
+            (place / "entry_points.txt").write_text(text, encoding="utf-8")
 
 
-def _first_call_seconds(folder: str, imports: str, call: str) -> tuple[float, int]:
-    """Return what the first call costs in a new interpreter, its import not counted, and how many plugins it found."""
-    code = (
-        f"import sys, time\nsys.path.insert(0, {folder!r})\n{imports}\nstart = time.perf_counter()\n"
-        f"found = {call}\nprint(time.perf_counter() - start, len(found))"
-    )
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    seconds, count = done.stdout.split()
-    return float(seconds), int(count)
+def median_s(call: Callable[[], object]) -> float:
+    """Return the median of the seconds that a call takes."""
+    return statistics.median(timeit.repeat(call, number=1, repeat=ROUNDS))
 
 
-def main() -> int:
-    """Measure both walks in turns, on the same `sys.path`, each in a new interpreter as a command starts."""
+def bench_discovery() -> float:
+    """Measure, print both medians and return their ratio."""
+    before = list(sys.path)
     with tempfile.TemporaryDirectory() as folder:
-        _install(Path(folder))
-        ours: list[float] = []
-        theirs: list[float] = []
-        for _ in range(15):
-            seconds, found = _first_call_seconds(folder, "from atlas_core.discovery import scan", "scan().plugins")
-            ours.append(seconds)
-            seconds, known = _first_call_seconds(
-                folder, "from importlib.metadata import entry_points", "entry_points().select(group='atlas')"
-            )
-            theirs.append(seconds)
-            if found != known:
-                raise AssertionError(f"the scan found {found} plugins, the standard library {known}")
-    ratio = statistics.median(ours) / statistics.median(theirs)
-    detail = f"{ms(statistics.median(ours))} / {ms(statistics.median(theirs))}"
-    what = f"finding {found} plugins, {DISTRIBUTIONS} distributions added, against `entry_points()`"
-    return report([Goal(what=what, ratio=ratio, at_most=0.25, detail=detail)])
+        lay_out(Path(folder))
+        sys.path[:] = [folder]
+        try:
+            found = {entry.name for entry in importlib.metadata.entry_points(group="atlas")}
+            assert {plugin.name for plugin in scan().plugins} == found
+            assert len(found) == PLUGINS
+            ours, theirs = median_s(scan), median_s(importlib.metadata.entry_points)
+        finally:
+            sys.path[:] = before
+    print(
+        f"discovery, {DISTRIBUTIONS} distributions: {ours * 1e3:.2f} ms, importlib.metadata {theirs * 1e3:.2f} ms, "
+        f"ratio {ours / theirs:.3f} (goal {GOAL})"
+    )
+    return ours / theirs
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(bench_discovery() > GOAL)

@@ -48,7 +48,11 @@ def test_a_plugin_is_described_by_its_metadata(tmp_path: Path) -> None:
                 version="2.1rc1",
                 target="atlas_web.plugin:hooks",
                 offers=("llm.webby", "tool.send"),
-                requires=("atlas_kernel", "httpx"),
+                requirements=(
+                    "atlas-kernel>=0.1",
+                    "httpx[http2] >=0.28 ; python_version > '3'",
+                    'rich>=1; extra == "pretty"',
+                ),
                 location=str(place),
             ),
         )
@@ -56,8 +60,10 @@ def test_a_plugin_is_described_by_its_metadata(tmp_path: Path) -> None:
 
 
 def test_derived_facts_of_a_plugin() -> None:
-    """Owner, module, entry point and qualified name follow from the fields."""
-    plugin = InstalledPlugin(name="web", distribution="atlas-web", version="1.0", target="a.b:c")
+    """Owner, module, entry point, qualified name and required distributions follow from the fields."""
+    needs = ("Atlas.Kernel>=0.1", "httpx[http2] ; python_version > '3'", 'rich; extra == "pretty"', "(odd)")
+    plugin = InstalledPlugin(name="web", distribution="atlas-web", version="1.0", target="a.b:c", requirements=needs)
+    assert plugin.requires == {"atlas_kernel", "httpx"}
     assert (str(plugin.owner), plugin.module) == ("plugin 'web' of atlas-web 1.0", "a.b")
     assert (plugin.entry_point, str(plugin)) == ("web = a.b:c", "web@atlas-web")
 
@@ -82,18 +88,8 @@ def test_order_does_not_depend_on_the_file_system(tmp_path: Path, monkeypatch: p
         lay_out(tmp_path, f"dist-{name}", plugins={name: "m"})
     expected = ["Alpha@dist-Alpha", "beta@dist-beta", "mid-dle@dist-mid-dle", "zeta@dist-zeta"]
     assert names(tmp_path) == expected
-    listing = os.scandir
-
-    class Reversed:
-        def __init__(self, folder: str) -> None:
-            self.entries = sorted(listing(folder), key=lambda entry: entry.name, reverse=True)
-
-        def __enter__(self) -> list[os.DirEntry[str]]:
-            return self.entries
-
-        def __exit__(self, *exc: object) -> None: ...
-
-    monkeypatch.setattr("atlas_core.discovery.os.scandir", Reversed)
+    listing = os.listdir
+    monkeypatch.setattr("atlas_core.discovery.os.listdir", lambda folder: sorted(listing(folder), reverse=True))
     assert names(tmp_path) == expected
 
 
@@ -283,7 +279,7 @@ def test_a_folder_that_may_not_be_listed_is_told(tmp_path: Path, monkeypatch: py
     def refuse(folder: str) -> None:
         raise PermissionError(13, "Permission denied", folder)
 
-    monkeypatch.setattr("atlas_core.discovery.os.scandir", refuse)  # root, as whom CI may run, is never refused
+    monkeypatch.setattr("atlas_core.discovery.os.listdir", refuse)  # root, as whom CI may run, is never refused
     assert scan([str(tmp_path)]).problems == (f"{str(tmp_path)!r} on sys.path can't be read: Permission denied",)
 
 
@@ -292,12 +288,14 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest
     place = lay_out(tmp_path, "dist", plugins={"p": "m"})
     lay_out(tmp_path, "fine", plugins={"fine": "m"})
 
-    def refusing(path: str, mode: str) -> object:
+    opening = os.open
+
+    def refusing(path: str, flags: int) -> int:
         if path == f"{place}/entry_points.txt":
             raise PermissionError(13, "Permission denied", path)
-        return Path(path).open(mode)
+        return opening(path, flags)
 
-    monkeypatch.setattr("atlas_core.metadata.open", refusing, raising=False)
+    monkeypatch.setattr("atlas_core.metadata.os.open", refusing)
     found = scan([str(tmp_path)])
     assert found.problems == (f"{place}/entry_points.txt can't be read: Permission denied",)
     assert [p.name for p in found.plugins] == ["fine"]
@@ -328,7 +326,7 @@ def test_a_zip_file_on_the_path_is_read(tmp_path: Path) -> None:
     lay_out(tmp_path / "out", "atlas-zip", "4.0", plugins={"zip": "m"}, direct_url=EDITABLE)
     archive = zipped(tmp_path / "in", tmp_path / "app.pyz")
     (found,) = scan([archive, str(tmp_path / "out")]).plugins
-    assert (found.version, found.offers, found.requires, found.editable) == ("3.0", ("tool.z",), ("x",), False)
+    assert (found.version, found.offers, found.requires, found.editable) == ("3.0", ("tool.z",), {"x"}, False)
     assert archive in found.location
     (found,) = scan([str(tmp_path / "out"), archive]).plugins
     assert found.version == "4.0"
