@@ -13,7 +13,17 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MappingView, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MappingView,
+    Sequence,
+)
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, TypeVar
@@ -34,6 +44,8 @@ _MAX_DEPTH = 60
 _MAX_TEXT_CHARS = 2_000
 """Of an object that has nothing but its own text."""
 _MAX_SORTED = 10_000
+_MAX_INTEGER_BITS = 14_000
+"""Below the 4,300 digits from which on Python refuses to write an integer."""
 _MAX_DIGEST_BYTES = 64 * 1024 * 1024
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 # The repr of bytes that are no text, inside the text of an object that shows them.
@@ -261,10 +273,9 @@ def _number(value: float) -> object:
 
 
 def _integer(value: int) -> object:
-    # Python refuses to write longer ones; a model has no use for them.
     return (
         int(value)
-        if value.bit_length() <= 10_000
+        if value.bit_length() <= _MAX_INTEGER_BITS
         else f"<an integer of about {int(value.bit_length() * 0.30103):,} digits>"
     )
 
@@ -392,7 +403,7 @@ def _special(value: Any) -> object:
         return _plain(value.tolist())  # an array or number of NumPy's kind; a longer one shows its own short form
     if isinstance(value, type) or inspect.isroutine(value):
         return f"<{'class' if isinstance(value, type) else 'function'} {value.__qualname__}>"
-    if isinstance(value, Iterator):
+    if isinstance(value, (Iterator, AsyncIterator, Awaitable)):
         return f"<{_kind_name(value)}, not run>"
     if isinstance(value, Collection) and (not _has_own_text(value) or isinstance(value, _COLLECTIONS)):
         return _Items(lambda: value, len(value))

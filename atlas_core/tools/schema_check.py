@@ -75,7 +75,7 @@ def build_validator(schema: dict[str, Any], tool: str, owner: str) -> tuple[Vali
 
     cls = _validator_class(schema, tool, owner)
     try:
-        cls.check_schema(schema)
+        cls.check_schema(schema, format_checker=None)  # Python is no judge of another dialect's patterns
     except jsonschema.SchemaError as exc:
         raise _faulty(tool, owner, f"is not valid at {exc.json_path}: {exc.message[:300]}") from exc
     except RecursionError as exc:
@@ -87,7 +87,7 @@ def build_validator(schema: dict[str, Any], tool: str, owner: str) -> tuple[Vali
     walk = _Walk(tool, owner, specification)
     try:
         resolver = REGISTRY.with_resource("", resource).resolver_with_root(resource)
-        walk.visit(resource, resolver)
+        walk.run(resource, resolver)
     except RecursionError as exc:
         raise _faulty(tool, owner, "is nested too deeply") from exc
     validator: Validator = cls(schema, registry=REGISTRY)
@@ -102,7 +102,8 @@ def _validator_class(schema: Mapping[str, Any], tool: str, owner: str) -> Any:
     dialect = schema.get("$schema")
     if dialect is None:
         return Draft202012Validator
-    cls = validator_for({"$schema": dialect}, default=_Unknown) if isinstance(dialect, str) else _Unknown  # type: ignore[arg-type]  # only compared
+    stand_in: Any = _Unknown
+    cls = validator_for({"$schema": dialect}, default=stand_in) if isinstance(dialect, str) else stand_in
     if cls is _Unknown:
         raise _faulty(tool, owner, f"has the $schema {dialect!r}, which is none of the drafts 3 to 2020-12")
     return cls
@@ -119,22 +120,28 @@ class _Walk:
         self._specification = specification
         self.unchecked: list[str] = []
         self._seen: set[int] = set()
+        self._todo: list[tuple[Resource[Any], Resolver[Any]]] = []
         self._tool = tool
         self._owner = owner
 
-    def visit(self, resource: Resource[Any], resolver: Resolver[Any]) -> None:
+    def run(self, resource: Resource[Any], resolver: Resolver[Any]) -> None:
+        self._todo.append((resource, resolver))
+        while self._todo:  # no recursion: chains of references may be longer than Python's stack
+            self._visit(*self._todo.pop())
+
+    def _visit(self, resource: Resource[Any], resolver: Resolver[Any]) -> None:
         schema = resource.contents
         if id(schema) in self._seen or not isinstance(schema, dict):
             return
         self._seen.add(id(schema))
         self._patterns(schema)
+        self._forbidden(schema)
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(schema.get(keyword), str):
-                self._follow(keyword, schema[keyword], resource, resolver)
-        for inner in resource.subresources():
-            self.visit(inner, resolver.in_subresource(inner))
+                self._follow(keyword, schema[keyword], resolver)
+        self._todo.extend((inner, resolver.in_subresource(inner)) for inner in resource.subresources())
 
-    def _follow(self, keyword: str, reference: str, resource: Resource[Any], resolver: Resolver[Any]) -> None:
+    def _follow(self, keyword: str, reference: str, resolver: Resolver[Any]) -> None:
         import referencing.exceptions
 
         try:
@@ -147,8 +154,15 @@ class _Walk:
             raise _faulty(self._tool, self._owner, f"has a {keyword} to {reference[:200]!r}: {exc!r}") from exc
         if not isinstance(found.contents, (dict, bool)):
             raise _faulty(self._tool, self._owner, f"has a {keyword} to {reference[:200]!r}, which is no schema")
-        if not isinstance(found.contents, bool):
-            self.visit(self._specification.create_resource(found.contents), found.resolver)
+        self._todo.append((self._specification.create_resource(found.contents), found.resolver))
+
+    @staticmethod
+    def _forbidden(schema: dict[str, Any]) -> None:
+        """Write a property of `false` as `{"not": {}}`: for the former, jsonschema 4.26 does not tell the path."""
+        properties = schema.get("properties", {})
+        for name, inner in properties.items():
+            if inner is False:
+                properties[name] = {"not": {}}
 
     def _patterns(self, schema: dict[str, Any]) -> None:
         pattern = schema.get("pattern")

@@ -19,6 +19,8 @@ __all__ = ["path_text", "unbuildable", "violated"]
 MAX_CHARS = 1000
 """Longest text of an error, so that a bad call does not fill the next request."""
 _MAX_LISTED = 5
+_MANY = 100
+"""As many are looked at; there may be more of them."""
 _MAX_VALUE_CHARS = 60
 _REMEDY = "call it again with corrected arguments"
 _NOUNS = {
@@ -69,7 +71,7 @@ def _error(tool: str, lines: list[str]) -> ToolArgumentsError:
     head = f"the arguments of tool {tool!r} don't fit: "
     listed = [_cut(line, 400) for line in lines[:_MAX_LISTED]]
     if more := len(lines) - len(listed):
-        listed.append(f"and {more}{' or more' if len(lines) >= 100 else ''} more")
+        listed.append(f"and {'at least ' if len(lines) >= _MANY else ''}{more} more")
     room = MAX_CHARS - len(head) - len(_REMEDY) - 2
     return ToolArgumentsError(head + _cut("; ".join(listed), room), tool=tool, remedy=_REMEDY)
 
@@ -129,7 +131,9 @@ def _lines(error: ValidationError) -> list[str]:
         case "anyOf" | "oneOf" if error.context:
             return _alternatives(error, at)
         case None:
-            return [f"{path or 'arguments'}: is not allowed"]
+            return [f"{at}{got(error.instance)} is not allowed"]
+        case "not" if value == {}:
+            return [f"{at}is not allowed"]
         case name if name in _BOUNDS:
             return [f"{at}expected {_BOUNDS[name].format(_json(value))}, got {got(error.instance)}"]
     return [f"{at}{got(error.instance)} breaks the rule {error.validator}: {_json(value)}"]
