@@ -130,6 +130,15 @@ def test_settings_are_immutable_to_the_bottom() -> None:
     assert isinstance(hash(settings), int)
 
 
+def test_models_pass_through_validation() -> None:
+    """A connection that is a model already is taken as it is."""
+    connection = ConnectionSettings(backend="b")
+    assert AtlasSettings.model_validate({"ai": {"connections": {"c": connection}}}).ai.connections["c"] == connection
+    assert ConnectionSettings.model_validate(connection) is connection
+    with pytest.raises(ValidationError):
+        ConnectionSettings.model_validate(3)
+
+
 def test_settings_survive_pickling_and_copying() -> None:
     """Frozen tables don't get in the way of pickle, copy and JSON."""
     settings = AtlasSettings.model_validate(
@@ -206,7 +215,7 @@ def _settings_with_secrets() -> AtlasSettings:
         lambda s: s.ai.agents.profiles,
         lambda s: s.ai.agents.profiles.connections["p"],
         lambda s: s.ai.agents.profiles.connections["p"].executor,
-        lambda s: copy.deepcopy(s),
+        copy.deepcopy,
         lambda s: pickle.loads(pickle.dumps(s)),
     ],
     ids=["all", "plugins", "ai", "connection", "profiles", "profile", "executor", "a copy", "an unpickled one"],

@@ -32,7 +32,7 @@ def test_the_path_to_a_profile_is_known() -> None:
     for key in ("ai", "agents", "profiles", "connections", "anything"):
         assert shape.is_table
         shape = shape.child(key)
-    assert "max_iterations" in shape.keys()
+    assert "max_iterations" in shape.known_keys()
     assert shape.child("unknown") == FREE
     assert shape.child("options").child("x") == FREE
     assert not shape.child("tools").is_table

@@ -33,6 +33,7 @@ _PROFILE = "ATLAS_AI__AGENTS__PROFILES__CONNECTIONS__MATH_AGENT"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Give a folder with a settings file."""
     (tmp_path / "settings.toml").write_text(_FILE)
     return tmp_path
 

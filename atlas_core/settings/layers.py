@@ -192,7 +192,7 @@ class _Layer:
         return Setting(freeze(value), self.origin(written), items=items)
 
 
-_SECTIONS = {key.upper() for key in ROOT.keys()}  # noqa: SIM118  # a method of our own, not a dict's
+_SECTIONS = {key.upper() for key in ROOT.known_keys()}
 
 
 def _new_store() -> Dynaconf:
@@ -217,7 +217,7 @@ def _plain(key: str) -> str:
 
 def _spelled(key: str, below: Mapping[str, Any], shape: Shape) -> str:
     """Return a key as the layers below spell it: names in any spelling, other keys in any case."""
-    if key in below or key in shape.keys():  # noqa: SIM118
+    if key in below or key in shape.known_keys():
         return key
     if shape.item is not None:
         return next(iter(key_for(key, below)), key)

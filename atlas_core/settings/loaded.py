@@ -112,16 +112,13 @@ class LoadedSettings:
         return self.origin_of(self.path_of(key))
 
     def origin_of(self, path: KeyPath) -> str:
-        """Tell where the value at a path was set, or the nearest table around it; see `origin`."""
-        for n in range(len(path), 0, -1):
+        """Tell where the value at a path was set, or the value around it (a list, for an item of it); see `origin`."""
+        for n in range(len(path)):
             node = node_at(self.tree, path[:n])
             if isinstance(node, Setting):
                 return node.items.get(path[n:], node.origin)
-            if isinstance(node, Mapping) and n == len(path):
-                return self.tables.get(path, BUILT_IN)
-            if isinstance(node, Mapping):
-                break
-        return BUILT_IN
+        node = node_at(self.tree, path)
+        return node.origin if isinstance(node, Setting) else self.tables.get(path, BUILT_IN)
 
     def setting_at(self, path: KeyPath) -> Setting | None:
         """Return the value that a file or variable sets at a path, with its origin; None for a table or nothing."""
@@ -169,9 +166,9 @@ class LoadedSettings:
         shape, node = ROOT, self.tree  # type: Any, Any
         for part in parts:
             table = node if isinstance(node, Mapping) else {}
-            matches = key_for(part, [*shape.keys(), *table])
+            matches = key_for(part, [*shape.known_keys(), *table])
             if not matches:
-                known = {*shape.keys(), *table}
+                known = {*shape.known_keys(), *table}
                 raise SettingsError(
                     f"there is no key {key!r}: unknown {part!r}",
                     remedy=did_you_mean(part, known, what=f"keys of {dotted(path) or 'the top'}"),

@@ -128,8 +128,8 @@ def _wrong_tops(file: TomlFile) -> Iterator[SettingsError]:
     seen: dict[str, str] = {}
     for name, table in file.tables.items():
         source = file.origin((name,))
-        if name in ROOT.keys() or not isinstance(table, Mapping):  # noqa: SIM118
-            below = f"[{_DEFAULT}.{name}]" if name in ROOT.keys() else f"[{_DEFAULT}]"  # noqa: SIM118
+        if name in ROOT.known_keys() or not isinstance(table, Mapping):
+            below = f"[{_DEFAULT}.{name}]" if name in ROOT.known_keys() else f"[{_DEFAULT}]"
             yield SettingsError(
                 f"{name!r} stands at the top, where environments stand",
                 source=source,
@@ -153,8 +153,8 @@ def _wrong_tops(file: TomlFile) -> Iterator[SettingsError]:
 def _wrong_sections(file: TomlFile, environment: str, table: Mapping[str, Any]) -> Iterator[SettingsError]:
     for key, value in table.items():
         source = file.origin((environment, key))
-        if key not in ROOT.keys():  # noqa: SIM118
-            remedy = did_you_mean(key, ROOT.keys(), what="known sections")
+        if key not in ROOT.known_keys():
+            remedy = did_you_mean(key, ROOT.known_keys(), what="known sections")
             yield SettingsError(f"unknown section {key!r}", key=f"{environment}.{key}", source=source, remedy=remedy)
         elif not isinstance(value, Mapping):
             problem = f"section {key!r} is no table"

@@ -12,6 +12,7 @@ from atlas_core.names import did_you_mean
 from atlas_core.settings.frozen import thaw
 from atlas_core.settings.layers import BUILT_IN
 from atlas_core.settings.shapes import Shape, flatten, key_for, parse_text, shape_of
+from atlas_core.settings.toml_lines import split_key
 from atlas_core.settings.violations import Violation, raise_all, violations
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _path(key: str, loaded: LoadedSettings | None) -> KeyPath:
     try:
         return loaded.path_of(key)
     except SettingsError:  # nobody wrote that table, so that the owner's defaults hold
-        return tuple(key.split("."))
+        return split_key(key)
 
 
 def _no_origin(_path: KeyPath) -> str:
@@ -95,7 +96,7 @@ def _from_variables(data: dict[str, Any], shape: Shape, path: KeyPath, loaded: L
     for key, value in data.items():
         setting = loaded.setting_at((*path, key))
         from_variable = loaded.origin_of((*path, key)).startswith("variable ")
-        matches = key_for(key, shape.keys()) if from_variable else [key]
+        matches = key_for(key, shape.known_keys()) if from_variable else [key]
         name = matches[0] if len(matches) == 1 and matches[0] not in data else key
         child = shape.child(name)
         if isinstance(value, dict):
@@ -116,8 +117,8 @@ def _read(text: str, shape: Shape, origin: str) -> object:
 
 def _unknown_keys(data: object, shape: Shape, path: KeyPath) -> Iterator[Violation]:
     for key, value, child in _children(data, shape):
-        if isinstance(key, str) and shape.model is not None and not shape.open and key not in shape.keys():  # noqa: SIM118
-            remedy = did_you_mean(key, shape.keys(), what="known keys")
+        if isinstance(key, str) and shape.model is not None and not shape.open and key not in shape.known_keys():
+            remedy = did_you_mean(key, shape.known_keys(), what="known keys")
             yield Violation(f"unknown key {key!r}", (*path, key), remedy)
         else:
             yield from _unknown_keys(value, child, (*path, key))

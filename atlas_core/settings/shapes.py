@@ -51,7 +51,7 @@ class Shape:
         """Whether a table stands here, and nothing else can."""
         return (self.model is not None and self.model is not ExecutorChoice) or self.item is not None
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """The known keys of a table, as settings spell them."""
         return list(model_keys(self.model)) if self.model is not None else []
 

@@ -113,7 +113,7 @@ def _default_executor() -> Setting:
 
 
 def _known_key(variable: Variable, n: int, table: Mapping[str, Any], shape: Shape) -> str | None:
-    matches = key_for(variable.parts[n], [*shape.keys(), *table])
+    matches = key_for(variable.parts[n], [*shape.known_keys(), *table])
     if len(matches) > 1:
         meant = ", ".join(map(repr, matches))
         raise _error(variable, f"may mean any of {meant}", remedy="spell it exactly, or keep one of these keys")
@@ -211,7 +211,7 @@ def _closest(variable: Variable, n: int, names: Sequence[str]) -> str | None:
 def _all_names(shape: Shape, node: object, name: str) -> Iterator[str]:
     """Yield the names, without the prefix, of all variables that set a known key."""
     table = node if isinstance(node, Mapping) else {}
-    for key in sorted({*shape.keys(), *table}):
+    for key in sorted({*shape.known_keys(), *table}):
         full = "__".join(filter(None, (name, key.upper().replace("-", "_"))))
         yield full
         child = shape.child(key)

@@ -58,11 +58,13 @@ class Violation:
         problem: What, with the value in `repr` unless it looks like a secret.
         path: The key.
         remedy: What to do, or None.
+        place: Where to look for the origin: the key, or, of a missing one, the table around it.
     """
 
     problem: str
     path: KeyPath
     remedy: str | None = None
+    place: KeyPath | None = None
 
 
 def violations(error: ValidationError, data: Mapping[str, Any], shape: Shape, prefix: KeyPath = ()) -> list[Violation]:
@@ -104,9 +106,9 @@ def _translate(
     if first["type"] == "literal_secret":
         return [_literal_secret((*full, *inner)) for inner in first["ctx"]["paths"]]
     if first["type"] == "extra_forbidden":
-        return [Violation(f"unknown key {name!r}", full, did_you_mean(name, parent.keys(), what="known keys"))]
+        return [Violation(f"unknown key {name!r}", full, did_you_mean(name, parent.known_keys(), what="known keys"))]
     if first["type"] == "missing":
-        return [Violation(f"{name!r} is missing", full, f"set {dotted(full)}")]
+        return [Violation(f"{name!r} is missing", full, f"set {dotted(full)}", place=full[:-1])]
     if first["type"] in {"value_error", "assertion_error"}:
         reason = str(first["msg"]).partition(", ")[2] or str(first["msg"])
         return [Violation(f"{_place(name, path)} is wrong: {reason}", full)]
@@ -114,7 +116,7 @@ def _translate(
     expected = " or ".join(dict.fromkeys(_expected(item) for item in items))
     here = shape if not path else parent.child(path[-1])
     said = MASK if _is_secret_field(here) else _said(value, _last_key(full))
-    return [Violation(f"{_place(name, path)} is {said}, expected {expected}", full, _remedy(items, value))]
+    return [Violation(f"{_place(name, path)} is {said}, expected {expected}", full, _remedy(items, value, said))]
 
 
 def _literal_secret(path: KeyPath) -> Violation:
@@ -165,12 +167,12 @@ def _expected(item: Mapping[str, Any]) -> str:
     return _KINDS.get(stem) or str(item["msg"]).removeprefix("Input should be ").removeprefix("a valid ")
 
 
-def _remedy(items: list[Mapping[str, Any]], value: object) -> str | None:
+def _remedy(items: list[Mapping[str, Any]], value: object, said: str) -> str | None:
     kinds = {item["type"] for item in items}
     if isinstance(value, bool):
         return None
     if "string_type" in kinds and isinstance(value, int | float):
-        return f'write it in quotes: "{value}"'
+        return "write it in quotes" if MASK in said else f'write it in quotes: "{value}"'
     if isinstance(value, str) and kinds & {"int_type", "float_type", "bool_type"}:
         return "write it without quotes" if _is_bare(value) else None
     return None
@@ -187,7 +189,13 @@ def raise_all(found: Sequence[Violation], origin: Callable[[KeyPath], str], *, o
         SettingsError: There is a violation; `key` and `source` are those of the first.
     """
     errors = [
-        SettingsError(v.problem, key=dotted(v.path), source=_source(origin(v.path)), owner=owner, remedy=v.remedy)
+        SettingsError(
+            v.problem,
+            key=dotted(v.path),
+            source=_source(origin(v.path if v.place is None else v.place)),
+            owner=owner,
+            remedy=v.remedy,
+        )
         for v in found
     ]
     join_errors(errors)
