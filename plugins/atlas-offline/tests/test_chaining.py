@@ -35,6 +35,8 @@ from hypothesis import strategies as st
         ("3.79 L (gallon = US gallon)", "3.79", "L", None),
         ("20 degC = 68 degF", "68", "degF", None),
         ("2024-05-12", None, "", "2024-05-12"),
+        ("2024-02-14 (Wednesday)", None, "", "2024-02-14"),
+        ("46 days (6 weeks and 4 days)", "46", "days", None),
         ('{"result": 5, "unit": "km"}', "5", "km", None),
         ('{"value": "2024-05-12"}', None, "", "2024-05-12"),
         ('"7"', "7", "", None),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from atlas_core import ToolSchema
 from atlas_offline.matching import Match, Refusal, forms, match
+from atlas_offline.words import name_words
 
 __all__ = [
     "REFERENCE",
@@ -19,6 +20,7 @@ __all__ = [
     "pieces",
     "placeholders",
     "read_value",
+    "refers",
     "seed",
     "templates",
     "unit_split",
@@ -68,7 +70,7 @@ _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"square{_IT}", "{r} squared"),
         (rf"cube{_IT}", "{r} cubed"),
         (rf"(?P<x>{_OPERATION}\b.*)", "{r} {x}"),
-        (r"(?P<x>[-+*/×÷^] ?[\d(].*)", "{r} {x}"),
+        (r"(?P<x>(?:[+*/×÷^] ?|- )[\d(].*)", "{r} {x}"),
         (
             rf"(?:take |find |calculate |compute |what is |what's )?(?:the |its )?(?P<x>{_FUNCTION})",
             "the {x} of {r}",
@@ -92,6 +94,7 @@ _CUT = re.compile(r"\n\[cut: [^\n]*\]$")
 _MEASURE = re.compile(rf"(?:.{{0,300}}=\s*)?(?P<number>{_NUMBER})(?: ?(?P<unit>{_UNIT}))?\.?", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _FIRST_OF_NUMBER = frozenset("+-0123456789")
+_DATE_WORDS = frozenset({"date", "dates", "time", "day", "calendar", "clock", "now"})
 _RESULT_KEYS = ("result", "value", "answer", "output")
 _POWER = re.compile(r"\bpower\b|squared|cubed|\^|\*\*", re.IGNORECASE)
 _SEED = re.compile(rf"(?:start(?:ing)? with|begin with|take)(?: the number)? (?P<number>{_NUMBER})", re.IGNORECASE)
@@ -149,10 +152,12 @@ def read_value(text: str) -> Value:
 def _read_short(text: str) -> Value:
     if "\n" in text or len(text) > 400:
         return Value(text=text)
+    if text[:1] in _FIRST_OF_NUMBER:
+        # A note in brackets, as in "3.79 L (gallon = US gallon)" and "2024-02-14 (Wednesday)", is no part of the value.
+        text = re.sub(r"(?<=[\w°²³]) \([^()]*\)$", "", text)
     if _DATE.fullmatch(text):
         return Value(text=text, date=text)
-    # A note in brackets after a number and its unit, as in "3.79 L (gallon = US gallon)", is no part of the value.
-    found = _MEASURE.fullmatch(re.sub(r"(?<=[\w°²³]) \([^()]*\)$", "", text) if text[:1] in _FIRST_OF_NUMBER else text)
+    found = _MEASURE.fullmatch(text)
     if not found:
         return Value(text=text)
     return Value(text=text, number=_plain_number(found["number"]), unit=found["unit"] or "")
@@ -233,6 +238,11 @@ def templates(clause: str) -> Iterator[str]:
         yield text[: named[0].start()] + REFERENCE + text[named[0].end() :]
 
 
+def refers(clause: str) -> bool:
+    """Tell whether a clause holds a word, such as "it", that may mean an earlier result."""
+    return _THAT.search(clause) is not None
+
+
 def unit_split(clause: str) -> tuple[str, str] | None:
     """Cut `12 * 5 km in miles` into the calculation and a template for the conversion of its result."""
     found = _UNIT_SPLIT.fullmatch(clause.strip().rstrip("?!. "))
@@ -247,13 +257,19 @@ def placeholders(before: Match) -> list[Value]:
     Units are guessed from the earlier call's own arguments; the real result decides when it is there.
     """
     units = [v for v in before.arguments.values() if isinstance(v, str) and re.fullmatch(_UNIT, v) and v]
+    dates = [Value(text="", date="2024-01-15")] if _gives_date(before) else []
     return [
         *(Value(text="", number=_PROBE, unit=unit) for unit in reversed(units)),
         Value(text="", number=_PROBE),
         Value(text="", number=f"{_PROBE}.5"),
-        Value(text="", date="2024-01-15"),
+        *dates,
         Value(text=""),
     ]
+
+
+def _gives_date(found: Match) -> bool:
+    given = [v for v in found.arguments.values() if isinstance(v, str)]
+    return bool(_DATE_WORDS & set(name_words(found.tool.name))) or any(map(_DATE.fullmatch, given))
 
 
 def fill(template: str, value: Value, tools: Sequence[ToolSchema]) -> Match | Refusal:

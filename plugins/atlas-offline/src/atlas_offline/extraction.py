@@ -83,9 +83,9 @@ def coerce(tool: ToolSchema, groups: Mapping[str, str]) -> dict[str, object] | N
     """
     by_name = {p.name: p for p in parameters(tool)}
     out: dict[str, object] = {}
-    for group, text in groups.items():
+    for group, written in groups.items():
         name = group if group in by_name else group.rstrip("_")
-        text = unquote(text.strip())
+        text = unquote(written.strip())
         value = by_name[name].convert(text) if name in by_name else text
         if value is None:
             return None

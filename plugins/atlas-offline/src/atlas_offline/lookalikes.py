@@ -40,7 +40,7 @@ _ALWAYS: tuple[tuple[str, str], ...] = (
         "an id",
         (
             r"\b(?:order|invoice|ticket|account|room|flight|route|serial|part|model|zip|postcode|case|issue) "
-            r"(?:no\.? ?|number |id |code |#)?#?\d"
+            r"(?:no\.? ?|number |id |code |#)?#?\d+"
         ),
     ),
     ("an id", r"(?<!\w)#\d+\b"),
@@ -51,6 +51,7 @@ _ALWAYS: tuple[tuple[str, str], ...] = (
             r"|\b\d+[xyz]\b(?! ?\d)"
         ),
     ),
+    ("a name", r"\b\d+-[^\W\d_]{2,}|(?<![^\W\d_]{2}-)\b[^\W\d_]{2,}-\d+\b"),
     ("algebra", r"[^<>!=]=[^=]*[\w)]|\bsolve\b|\bderivative\b|\bintegral\b|\bsimplify\b|\bfactor(?:i[sz]e)? [a-z]"),
 )
 # These may be meant as arithmetic; only a word such as "calculate" or blanks around the sign says so.

@@ -83,7 +83,7 @@ def match(clause: str, tools: Sequence[ToolSchema], *, fallback: bool = False) -
         tools: The tools on offer.
         fallback: Whether search-like tools may take it where no other does.
     """
-    if re.fullmatch(r"[-+]?[\d.,\s]+%?", clause):
+    if re.fullmatch(r"[-+]?[\d,\s]*\.?\d+\s*%?", clause):
         return Refusal("a number alone is no question", rank=2)
     named = _named_tool(clause, tools)
     if named is None:

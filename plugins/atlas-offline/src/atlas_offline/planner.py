@@ -121,6 +121,9 @@ class _Planner:
         self.tries += 1
         found = match(clause, self.tools)
         if isinstance(found, Match):
+            if steps and chaining.refers(clause) and self._with_reference(steps, clause):
+                self.refusals.append(Refusal(f"{clause!r} may speak of the result before, or may not", rank=6))
+                return []
             return [Step(clause=clause, found=found)]
         self.refusals.append(found)
         return self._with_unit(steps, clause) or self._with_reference(steps, clause)
