@@ -92,11 +92,14 @@ def plugins(session: nox.Session, plugin: Path) -> None:
 def minimums(session: nox.Session) -> None:
     """Run all tests with the lowest versions that each distribution allows (needs uv)."""
     editable = [part for path in DISTRIBUTIONS for part in ("-e", str(path))]
-    groups = nox.project.dependency_groups(PYPROJECT, "tests")
+    metadata = [nox.project.load_toml(path / "pyproject.toml")["project"] for path in DISTRIBUTIONS]
+    ours = tuple(project["name"] for project in metadata)
+    # Given once more by themselves: to uv, what an editable install requires is not direct.
+    direct = [line for project in metadata for line in project["dependencies"] if not line.startswith(ours)]
     with session.chdir(session.create_tmp()):  # away from the pins in pyproject.toml
-        session.install("--resolution", "lowest-direct", *editable)
-        session.install(*groups)
-        session.install("--resolution", "lowest-direct", *editable)
+        session.install(*editable, *nox.project.dependency_groups(PYPROJECT, "tests"))
+        session.install("--resolution", "lowest-direct", *editable, *direct)
+        session.run("uv", "pip", "list", external=True)
     session.run("pytest", *session.posargs)
 
 
