@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
 import warnings
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cache
-from typing import Any
 
-from atlas_standard_tools._notation import NotationError, to_python
+from atlas_standard_tools._notation import to_python
 from atlas_standard_tools._numbers import (
     CONSTANTS,
     FUNCTIONS,
-    MAX_DIGITS,
+    ExpressionError,
     Number,
-    NumberError,
     divide,
     floor_divide,
     modulo,
@@ -35,7 +31,7 @@ __all__ = ["ExpressionError", "evaluate"]
 MAX_LENGTH = 2000
 MAX_DEPTH = 60
 
-_OPERATORS: dict[type[ast.AST], Callable[..., Number]] = {
+OPERATORS: dict[type[ast.AST], Callable[..., Number]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
@@ -67,10 +63,6 @@ _WORDS: dict[type[ast.AST], str] = {
 }
 
 
-class ExpressionError(ValueError):
-    """The expression was refused or has no result; the text says why and what to write instead."""
-
-
 def evaluate(expression: str) -> int | float | Decimal:
     """Return the value of an arithmetic expression.
 
@@ -86,9 +78,7 @@ def evaluate(expression: str) -> int | float | Decimal:
     """
     try:
         source, tree = _parse(expression)
-        return _presentable(_run(source, tree))
-    except (NumberError, NotationError) as exc:
-        raise ExpressionError(str(exc)) from exc
+        return _presentable(settle(_run(source, tree)))
     except OverflowError as exc:
         raise ExpressionError("a value is too large for a decimal number (over 1.8e308)") from exc
     except (RecursionError, MemoryError) as exc:
@@ -130,7 +120,9 @@ def _syntax(expression: str, source: str, exc: SyntaxError) -> str:
         return f"{expression[:60]!r} holds an equation or assignment; give one expression to evaluate, without '='"
     near = source[max(0, (exc.offset or 1) - 1) :][:20]
     place = f" near {near!r}" if near else " at its end"
-    return f"{expression[:60]!r} is no arithmetic expression: something is wrong{place}; write one such as '2 * (3 + 4)'"
+    return (
+        f"{expression[:60]!r} is no arithmetic expression: something is wrong{place}; write one such as '2 * (3 + 4)'"
+    )
 
 
 def _check(tree: ast.Expression, source: str) -> None:
@@ -152,7 +144,7 @@ def _check(tree: ast.Expression, source: str) -> None:
 
 def _check_node(node: ast.AST, source: str, *, called: bool) -> None:
     if isinstance(node, ast.operator | ast.unaryop):
-        if type(node) not in _OPERATORS:
+        if type(node) not in OPERATORS:
             raise ExpressionError(f"the operator {type(node).__name__} is not arithmetic; use + - * / // % ** and ^")
     elif not isinstance(node, _NODES):
         word = _WORDS.get(type(node), type(node).__name__)
@@ -195,88 +187,15 @@ def _check_call(node: ast.Call, source: str) -> None:
     raise ExpressionError(f"{word} can't be called; only functions by name can, such as sqrt(2)")
 
 
-@cache
-def _evaluator() -> Callable[[], Any]:
-    """Build the evaluator; simpleeval is imported when the first expression is evaluated."""
-    import simpleeval
-
-    class Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # simpleeval ships no types
-        def __init__(self) -> None:
-            super().__init__(operators=_OPERATORS, functions=FUNCTIONS, names=CONSTANTS)
-            self.nodes = {
-                ast.BinOp: self._binary,
-                ast.UnaryOp: self._unary,
-                ast.Call: self._call,
-                ast.Name: lambda node: CONSTANTS[node.id],
-                ast.Constant: self._constant,
-                ast.List: self._items,
-                ast.Tuple: self._items,
-            }
-
-        def _number(self, node: ast.expr) -> Number:
-            value = self._eval(node)
-            if isinstance(value, tuple):
-                raise ExpressionError("a list of numbers is no number; use it inside sum, mean, median, min or max")
-            number: Number = value
-            return number
-
-        def _binary(self, node: ast.BinOp) -> Number:
-            chain: list[ast.BinOp] = [node]
-            while isinstance(chain[-1].left, ast.BinOp):
-                chain.append(chain[-1].left)
-            value = self._number(chain[-1].left)
-            for step in reversed(chain):
-                value = settle(_OPERATORS[type(step.op)](value, self._number(step.right)))
-            return value
-
-        def _unary(self, node: ast.UnaryOp) -> Number:
-            return _OPERATORS[type(node.op)](self._number(node.operand))
-
-        def _constant(self, node: ast.Constant) -> Number:
-            # The digits as written are meant, not the nearest binary fraction.
-            if isinstance(node.value, int):
-                return settle(node.value)
-            return _decimal(self.expr, node)
-
-        def _items(self, node: ast.List | ast.Tuple) -> tuple[Number, ...]:
-            return tuple(self._number(item) for item in node.elts)
-
-        def _call(self, node: ast.Call) -> Number:
-            name = node.func.id  # type: ignore[attr-defined]  # _check has let names through only
-            values: list[Number] = []
-            for argument in node.args:
-                value = self._eval(argument)
-                values.extend(value if isinstance(value, tuple) else [value])
-            try:
-                return settle(FUNCTIONS[name](*values))
-            except TypeError as exc:
-                raise ExpressionError(f"{name} can't take {len(values)} numbers; {_arity(name)}") from exc
-
-    return Evaluator
-
-
 def _run(source: str, tree: ast.expr) -> Number:
-    value = _evaluator()().eval(source, previously_parsed=tree)
+    # simpleeval loads here, when the first expression is evaluated
+    from atlas_standard_tools._evaluator import Evaluator
+
+    value = Evaluator(OPERATORS).eval(source, previously_parsed=tree)
     if isinstance(value, tuple):
         raise ExpressionError("the expression is a list, not a number; use sum(...), mean(...) or another function")
-    number: Number = settle(value)
+    number: Number = value
     return number
-
-
-def _arity(name: str) -> str:
-    two = {"pow", "mod", "comb", "perm"}
-    return f"write {name}(a, b)" if name in two else f"write {name}(x)"
-
-
-_EXPONENT = re.compile(r"e([+-]?\d+)$", re.IGNORECASE)
-
-
-def _decimal(source: str, node: ast.Constant) -> Number:
-    text = source[node.col_offset : node.end_col_offset].replace("_", "")
-    exponent = _EXPONENT.search(text)
-    if exponent and abs(int(exponent.group(1))) > MAX_DIGITS:
-        raise ExpressionError(f"the number {text[:40]!r} is out of range; exponents go up to {MAX_DIGITS}")
-    return settle(Fraction(text))
 
 
 def _presentable(value: Number) -> int | float | Decimal:

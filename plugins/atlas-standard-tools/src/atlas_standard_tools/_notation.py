@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from atlas_standard_tools._numbers import ExpressionError
+
 __all__ = ["NotationError", "to_python"]
 
 
-class NotationError(ValueError):
+class NotationError(ExpressionError):
     """A spelling that has more than one meaning, or none; the text offers the clear ones."""
 
 

@@ -11,7 +11,19 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "MAX_DIGITS", "Number", "NumberError", "divide", "modulo", "power", "settle"]
+__all__ = [
+    "CONSTANTS",
+    "FUNCTIONS",
+    "MAX_DIGITS",
+    "ExpressionError",
+    "Number",
+    "NumberError",
+    "divide",
+    "floor_divide",
+    "modulo",
+    "power",
+    "settle",
+]
 
 Number: TypeAlias = int | Fraction | float
 
@@ -21,7 +33,11 @@ _MAX_BITS = int(MAX_DIGITS * math.log2(10))
 _EPS = 2.0**-52
 
 
-class NumberError(ValueError):
+class ExpressionError(ValueError):
+    """The expression was refused or has no result; the text says why and what to write instead."""
+
+
+class NumberError(ExpressionError):
     """An operation has no result, or one too large; the text says which and why."""
 
 
@@ -241,8 +257,12 @@ def _log_to(base: int) -> Callable[[Number], float]:
     return lambda value: log(value, base)
 
 
+def _natural(value: Number) -> float:
+    return log(value)
+
+
 def exp(value: Number) -> float:
-    """e to the power of the value."""
+    """E to the power of the value."""
     try:
         return math.exp(real(value))
     except OverflowError:
@@ -255,7 +275,9 @@ def _wave(function: Callable[[float], float]) -> Callable[[Number], float]:
     def call(value: Number) -> float:
         x = real(value)
         if abs(x) > 1e15:
-            raise NumberError(f"the angle {show(value)} is too large: its digits no longer tell where in the turn it is")
+            raise NumberError(
+                f"the angle {show(value)} is too large: its digits no longer tell where in the turn it is"
+            )
         result = function(x)
         return 0.0 if abs(result) < abs(x) * _EPS else result
 
@@ -349,7 +371,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "median": median,
     "exp": exp,
     "log": log,
-    "ln": lambda value: log(value),
+    "ln": _natural,
     "log10": _log_to(10),
     "log2": _log_to(2),
     "sin": _sin,

@@ -234,13 +234,14 @@ class _Reader:
 
     def _expression(self) -> _Term:
         left = self._product()
-        while (op := self._peek()).kind == "op" and op.value in {"+", "-"} or self._comma_before_sign():
+        while ((op := self._peek()).kind == "op" and op.value in {"+", "-"}) or self._comma_before_sign():
             comma = self._take("comma")
             op = self._next()
             # "the square root of 144, plus 25": the comma tells that the phrase has ended.
             if (comma is not None) != (left.open == "sum") or left.open == "any":
                 raise Unreadable
-            left = _binary(op.value, left, self._product())
+            right = self._product()
+            left = _Term(_binary(op.value, left, right).text, _ADD, open=right.open)
         return left
 
     def _comma_before_sign(self) -> bool:
@@ -256,7 +257,9 @@ class _Reader:
             right = self._signed()
             if right.open and op.value == "%":
                 raise Unreadable
-            left = _Term(_binary(op.value, left, right).text, _MUL, open=right.open)
+            both = {left.open, right.open}
+            open_ = next((o for o in ("any", "sum", "power") if o in both), "")
+            left = _Term(_binary(op.value, left, right).text, _MUL, open=open_)
         return left
 
     def _signed(self) -> _Term:
@@ -324,7 +327,8 @@ class _Reader:
             return number
         self._next()
         if self._take("of"):
-            return _Term(f"{number.text} / 100 * {self._argument().at(_SIGN)}", _MUL, open="power")
+            argument = self._argument()
+            return _Term(f"{number.text} / 100 * {argument.at(_SIGN)}", _MUL, open=argument.open or "power")
         raise Unreadable
 
     def _prefixed(self, token: Token) -> _Term:
@@ -332,8 +336,8 @@ class _Reader:
         if token.kind == "prefix":
             return self._function(token.value, argument)
         if token.kind == "root-sign":
-            return _Term(f"sqrt({argument.text})", _ATOM)
-        return _Term(f"{token.value} * {argument.at(_SIGN)}", _MUL, open="power")
+            return _Term(f"sqrt({argument.text})", _ATOM, open=argument.open)
+        return _Term(f"{token.value} * {argument.at(_SIGN)}", _MUL, open=argument.open or "power")
 
     def _function(self, name: str, argument: _Term) -> _Term:
         if name in {"sin", "cos", "tan"}:
@@ -343,9 +347,10 @@ class _Reader:
         bracket = argument.text.startswith("(") and argument.level == _ATOM
         open_ = argument.open if argument.open == "any" else "power" if bracket else "sum"
         template, level = _templates(name)
-        inner = argument.text.strip("()") if bracket and "({})" in template and argument.text.count("(") == 1 else None
         text = argument.at(_ATOM) if level != _ATOM else argument.text
-        return _Term(template.format(inner or text), level, open=open_)
+        if bracket and level == _ATOM and text.count("(") == 1:
+            text = text[1:-1]  # the function has brackets of its own
+        return _Term(template.format(text), level, open=open_)
 
     def _argument(self) -> _Term:
         """Read what a phrase such as "square root of" takes: one number, bracket, list or further phrase."""

@@ -10,20 +10,28 @@ from atlas_standard_tools._words import read_number
 
 __all__ = ["read_conversion"]
 
-_DIGITS = r"(?:[-+]|minus |negative )?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)(?![\d,.]*\d)"
+_DIGITS = (
+    r"(?:[-+]|minus |negative )?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)(?![\d,.]*\d)"
+)
 _VALUE = rf"(?P<value>{_DIGITS}|(?=[a-z]))"  # a number in words is found together with its unit
 _WORD = r"[^\d\s,?!;:=+]+\d?"
 _UNIT = rf"{_WORD}(?:\s{_WORD}){{0,8}}?"
 _FROM = rf"{_VALUE}\s*(?P<from_unit>{_UNIT})"
 _TO = rf"(?P<to_unit>{_UNIT})"
 _LINK = r"(?:in to|into|in|to|as|expressed in|expressed as|converted to|converted into)"
-_WHAT = r"(?:what(?:'s| is| are| would be)|whats|how (?:much|far|long|tall|high|heavy|hot|cold|fast|big|wide|deep) (?:is|are))"
+_WHAT = (
+    r"(?:what(?:'s| is| are| would be)|whats"
+    r"|how (?:much|far|long|tall|high|heavy|hot|cold|fast|big|wide|deep) (?:is|are))"
+)
+_ARE_IN = (
+    r"(?:are there in|is there in|are in|is in|are|is|in|make up|make|equals?|does it take to make|do you get from)"
+)
 _SHAPES = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?:convert|change|turn|express|give me|show me) {_FROM} {_LINK} {_TO}",
         rf"(?:{_WHAT} )?{_FROM} {_LINK} {_TO}",
-        rf"how (?:many|much) {_TO} (?:are there in|is there in|are in|is in|are|is|in|make up|make|equals?|does it take to make|do you get from) {_FROM}",
+        rf"how (?:many|much) {_TO} {_ARE_IN} {_FROM}",
         rf"{_FROM} (?:is|are|equals?|makes?) how (?:many|much) {_TO}",
         rf"{_FROM} (?:=|equals) (?:\? ?)?{_TO}",
     )

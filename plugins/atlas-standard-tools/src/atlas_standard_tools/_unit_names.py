@@ -185,7 +185,7 @@ def _factor(name: str, power: str, text: str) -> pint.Unit:
         at = words.index("per")
         if at and at + 1 < len(words):
             first = _factor(" ".join(words[:at]), "", text)
-            return first / _factor(" ".join(words[at + 1 :]), power, text)
+            return registry().Unit(first / _factor(" ".join(words[at + 1 :]), power, text))
     if len(words) > 1 and words[0].lower() in _SQUARES:
         exponent *= _SQUARES[words[0].lower()]
         words = words[1:]
@@ -199,7 +199,7 @@ def _factor(name: str, power: str, text: str) -> pint.Unit:
         raise _unknown(name, text)
     if abs(exponent) > MAX_POWER:
         raise UnitError(f"the power {exponent} of {name!r} is out of range; at most {MAX_POWER}")
-    return unit**exponent
+    return registry().Unit(unit**exponent)
 
 
 def _unknown(name: str, text: str = "") -> UnitError:

@@ -21,10 +21,7 @@ _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10
 NUMBER_WORDS = frozenset({*_UNITS, *_TEENS, *_TENS, *_SCALES, "hundred"})
 
 ORDINALS = {
-    w: n
-    for n, w in enumerate(
-        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=3
-    )
+    w: n for n, w in enumerate("third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=3)
 } | {"first": 1, "second": 2}
 
 

@@ -92,7 +92,7 @@ def _names(unit: pint.Unit) -> dict[str, int]:
     """Return the powers of a unit's factors by their full names."""
     from atlas_standard_tools._unit_names import registry
 
-    return {str(name): int(power) for name, power in registry().Quantity(1, unit).unit_items()}
+    return {str(name): int(str(power)) for name, power in registry().Quantity(1, unit).unit_items()}
 
 
 def _rounded(number: Fraction) -> str:
@@ -106,7 +106,8 @@ def _symbol(unit: pint.Unit) -> str:
     """Write a unit in symbols, `kg*m²/s²`; pint's own formatter can't write powers that are exact fractions."""
     from atlas_standard_tools._unit_names import registry
 
-    above, below = [], []
+    above: list[str] = []
+    below: list[str] = []
     for name, power in _names(unit).items():
         symbol = _SYMBOLS.get(name) or registry().get_symbol(name)
         (above if power > 0 else below).append(symbol + _POWERS.get(abs(power), f"^{abs(power)}"))
