@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_problems_lists_dangling_names_and_files(tmp_path: Path) -> None:
         ("ai.agents.profiles.connections.a.system_prompt_file", "settings.toml:5"),
     ]
     assert settings_from_mapping({}, defaults=False).problems() == ()
-    unnamed = {"ai": {"agents": {"profiles": {"connections": {"p": {}}}}}}
+    unnamed: dict[str, Any] = {"ai": {"agents": {"profiles": {"connections": {"p": {}}}}}}
     assert settings_from_mapping(unnamed, defaults=False).problems() == ()
 
 
