@@ -170,6 +170,13 @@ def test_a_broken_line_costs_that_line_only(tmp_path: Path) -> None:
     assert all(str(place) in problem for problem in found.problems)
 
 
+def test_a_large_file_is_read_to_its_end(tmp_path: Path) -> None:
+    """Entry points of any size are read, those behind the first block as well."""
+    many = {f"p{number:05}": "m" for number in range(9_000)}
+    lay_out(tmp_path, "dist", plugins=many)
+    assert [p.name for p in scan([str(tmp_path)]).plugins] == list(many)
+
+
 def test_metadata_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
     """Bytes that are no text are named as a problem, and what is readable still counts."""
     place = lay_out(tmp_path, "dist", plugins={"good": "m"})
