@@ -127,6 +127,26 @@ def test_what_is_not_plain_is_left_to_the_validator(schema: dict[str, Any]) -> N
     assert plain_predicate(schema) is None
 
 
+def test_unknown_keys_are_fine_where_the_schema_is_open() -> None:
+    """A key without a schema of its own is allowed unless keys are closed."""
+    open_ended, closed = (
+        plain_predicate({"properties": {"a": {"type": "integer"}}, "additionalProperties": x}) for x in (True, False)
+    )
+    assert open_ended is not None
+    assert closed is not None
+    assert (open_ended({"z": 1, "a": 1}), open_ended({"z": 1, "a": "x"}), closed({"z": 1})) == (True, False, False)
+
+
+def test_all_rules_of_a_schema_count() -> None:
+    """One rule that fails is a no."""
+    predicate = plain_predicate(
+        {"type": ["array", "string"], "enum": ["a", "b"], "items": {}, "anyOf": [{"enum": ["a"]}]}
+    )
+    assert predicate is not None
+    values: list[object] = ["a", "b", "c", []]
+    assert [predicate(value) for value in values] == [True, False, False, False]
+
+
 def test_drafts_that_agree_are_plain() -> None:
     """From draft 6 on, the plain keywords mean the same."""
     predicate = plain_predicate({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"})

@@ -225,7 +225,7 @@ def test_keys_of_any_kind_become_texts() -> None:
 def test_sets_have_an_order() -> None:
     """Two equal runs give two equal texts, though texts hash differently in each process."""
     mixed = {"b", "a", 3, 2.5, (1, 2), None, Level.LOW, 10**400, -(10**400), float("inf")}
-    assert text(mixed) == text(set(sorted(mixed, key=repr)))
+    assert text(mixed) == text({*sorted(mixed, key=repr)})
     assert text({"b", "a", 10, 9}) == '[9, 10, "a", "b"]'
     big = encode_result(set(range(20_000)), max_chars=300)
     assert "20,000 items" in big.text
@@ -439,6 +439,28 @@ def test_a_large_value_is_cut_with_a_note(value: object, what: str) -> None:
     assert got.text.endswith(f"\n[cut: this is the beginning of {what}; ask for less to see the rest]")
 
 
+def test_a_number_too_long_is_cut_like_text() -> None:
+    """Even a single value may be longer than the bound."""
+    assert encode_result(10**4000, max_chars=300).text.endswith(
+        "[cut: this is the beginning of a long value; ask for less to see the rest]"
+    )
+
+
+def test_a_program_close_to_its_own_limit_gets_a_note() -> None:
+    """Where Python's stack is nearly used up, the result is lost and not the run."""
+    nested: list[object] = []
+    for _ in range(50):
+        nested = [nested]
+
+    def dive() -> Encoded:
+        try:
+            return dive()
+        except RecursionError:
+            return encode_result(nested)
+
+    assert dive().text
+
+
 def test_what_lies_behind_the_cut_is_not_visited() -> None:
     """A value without end costs no more than its beginning."""
     seen = []
@@ -466,9 +488,10 @@ def test_surrogates_are_made_safe_and_pairs_not_split() -> None:
     assert text("\ud83d\ude00 \ud83d") == "😀 \ufffd"
     assert text(["\udc00"]) == '["\ufffd"]'
     assert text({"\ud800": 1}) == '{"\ufffd": 1}'
-    got = encode_result("\ud83d\ude00" * 1000, max_chars=301)
-    assert "\ufffd" not in got.text
-    got.text.encode()
+    for max_chars in (300, 301):
+        got = encode_result("\ud83d\ude00" * 1000, max_chars=max_chars)
+        assert "\ufffd" not in got.text
+        got.text.encode()
 
 
 ANYTHING = st.recursive(

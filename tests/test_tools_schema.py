@@ -558,6 +558,7 @@ def var_keyword(**values: int) -> None: ...
 def untyped(a, b: int = 1) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
 def unresolved(a: int, b: NotThere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 def no_expression(a: int) -> None: ...
+def forward(a: int) -> None: ...
 def a_lock(lock: typing.IO[str]) -> None: ...
 def a_function(callback: typing.Callable[[int], int]) -> None: ...
 
@@ -569,6 +570,11 @@ class Plain:
 def a_class(plain: Plain) -> None: ...
 
 
+class Method:
+    def call(this, a: int) -> None: ...  # noqa: N805
+
+
+forward.__annotations__["a"] = typing.ForwardRef("NotThere")
 no_expression.__annotations__["a"] = "not an expression"
 
 
@@ -581,6 +587,8 @@ no_expression.__annotations__["a"] = "not an expression"
         (untyped, r"parameter 'a' of tool 'untyped' has no type"),
         (unresolved, r"annotation 'NotThere' of parameter 'b' of tool 'unresolved' can't be resolved: NameError"),
         (no_expression, r"annotation 'not an expression' of parameter 'a'.*SyntaxError"),
+        (forward, r"annotation 'NotThere' of parameter 'a' of tool 'forward' can't be resolved: NameError"),
+        (Method.call, r"parameter 'this' of tool 'call' has no type"),
         (a_lock, r"parameter 'lock' of tool 'a_lock' has the type typing.IO\[str\], which no JSON value describes"),
         (a_function, r"parameter 'callback' of tool 'a_function' has the type .*which no JSON value describes"),
         (a_class, r"parameter 'plain' of tool 'a_class' has the type Plain, which no JSON value describes"),
@@ -709,6 +717,11 @@ def test_a_text_in_the_annotation_wins_over_the_docstring() -> None:
 
     found = properties(f)
     assert [found[name]["description"] for name in "abcde"] == ["field", "text", "doc", "yes", "which level"]
+
+
+def test_a_docstring_that_no_parser_reads_is_the_description() -> None:
+    """Odd text is a description like any other."""
+    assert read_docstring(": :\n    Args:\n    Attributes:").description == ": :\nArgs:\nAttributes:"
 
 
 @given(st.text(max_size=300))

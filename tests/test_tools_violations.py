@@ -110,6 +110,12 @@ def test_of_alternatives_the_one_that_was_meant_is_told() -> None:
     assert said({"properties": {"x": two}}, {"x": 1}) == "x: 1 fits none of the 2 alternatives"
     both = {"oneOf": [{"type": "integer"}, {"type": "number"}]}
     assert said({"properties": {"x": both}}, {"x": 1}).startswith("x: 1 breaks the rule oneOf: ")
+    none = {"anyOf": [{"not": {}}, {"type": "integer"}]}
+    assert said({"properties": {"x": none}}, {"x": "a"}) == "x: is not allowed"
+    inner = {"anyOf": [{"type": "null"}, {"type": "string"}, {"properties": {"a": {"type": "null"}}, "type": "array"}]}
+    assert (
+        said({"properties": {"x": inner}}, {"x": {"a": 1}}) == "x: expected null, a string or an array, got an object"
+    )
     consts = {"anyOf": [{"const": "a"}, {"const": "b"}, {"type": "integer"}]}
     assert said({"properties": {"x": consts}}, {"x": "c"}) == 'x: expected "a", "b" or an integer, got the string \'c\''
 

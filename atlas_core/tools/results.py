@@ -254,6 +254,8 @@ def _plain(value: object) -> object:
     if value is None or kind is bool or kind is str:
         return value
     try:
+        if (quick := _EXACT.get(kind)) is not None:
+            return quick(value)
         for test, convert in _CONVERSIONS:
             if isinstance(value, test):
                 return convert(value)
@@ -386,6 +388,14 @@ _CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], object]], ...
     (BaseException, _error_text),
 )
 
+
+# The kinds that most results are made of, found without a walk through the table above.
+_EXACT: dict[type, Callable[[Any], object]] = {
+    int: _integer,
+    float: _number,
+    dict: _pairs,
+    list: _sequence,
+}
 
 _COLLECTIONS = (Sequence, MappingView, collections.deque, array.array)
 

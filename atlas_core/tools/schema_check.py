@@ -85,11 +85,7 @@ def build_validator(schema: dict[str, Any], tool: str, owner: str) -> tuple[Vali
     specification = specification_with(cls.META_SCHEMA["$schema"])
     resource = specification.create_resource(schema)
     walk = _Walk(tool, owner, specification)
-    try:
-        resolver = REGISTRY.with_resource("", resource).resolver_with_root(resource)
-        walk.run(resource, resolver)
-    except RecursionError as exc:
-        raise _faulty(tool, owner, "is nested too deeply") from exc
+    walk.run(resource, REGISTRY.with_resource("", resource).resolver_with_root(resource))
     validator: Validator = cls(schema, registry=REGISTRY)
     _try_out(validator, tool, owner)
     return validator, tuple(walk.unchecked)

@@ -116,7 +116,7 @@ def place(function: object) -> str:
 
 
 def _signature(target: Callable[..., object]) -> inspect.Signature:
-    if sys.version_info >= (3, 14):
+    if sys.version_info >= (3, 14):  # pragma: no cover  # depends on the Python that runs the tests
         # Annotations are evaluated on access there; this format keeps a name that exists for type checkers only.
         from annotationlib import Format
 
