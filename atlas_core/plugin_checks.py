@@ -111,7 +111,8 @@ def name_of(value: object) -> str:
         return f"the class {value.__name__}"
     if inspect.isroutine(value):
         return f"the function {value.__name__}"
-    return f"a {type(value).__name__}"
+    kind = type(value).__name__
+    return f"an {kind}" if kind[0] in "aeiouAEIOU" else f"a {kind}"
 
 
 class Hook(NamedTuple):
