@@ -197,6 +197,7 @@ def test_an_empty_result_is_a_result(value: object, expected: str) -> None:
         (ValueError("went wrong"), "ValueError: went wrong"),
         (int, "<class int>"),
         (len, "<function len>"),
+        (json, "<module json>"),
         (10**4000, "1" + "0" * 3000),
         (10**20_000, "<an integer of about 20,000 digits>"),
     ],

@@ -413,6 +413,8 @@ def _special(value: Any) -> object:
         return _plain(value.tolist())  # an array or number of NumPy's kind; a longer one shows its own short form
     if isinstance(value, type) or inspect.isroutine(value):
         return f"<{'class' if isinstance(value, type) else 'function'} {value.__qualname__}>"
+    if isinstance(value, types.ModuleType):
+        return f"<module {value.__name__}>"
     if isinstance(value, (Iterator, AsyncIterator, Awaitable)):
         return f"<{_kind_name(value)}, not run>"
     if isinstance(value, Collection) and (not _has_own_text(value) or isinstance(value, _COLLECTIONS)):
