@@ -96,9 +96,9 @@ def minimums(session: nox.Session) -> None:
     ours = tuple(project["name"] for project in metadata)
     # Given once more by themselves: to uv, what an editable install requires is not direct.
     direct = [line for project in metadata for line in project["dependencies"] if not line.startswith(ours)]
-    with session.chdir(session.create_tmp()):  # away from the pins in pyproject.toml
-        session.install(*editable, *nox.project.dependency_groups(PYPROJECT, "tests"))
+    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):  # away from the pins in pyproject.toml
         session.install("--resolution", "lowest-direct", *editable, *direct)
+        session.install(*nox.project.dependency_groups(PYPROJECT, "tests"))  # keeps what is there and fits
         session.run("uv", "pip", "list", external=True)
     session.run("pytest", *session.posargs)
 
