@@ -236,18 +236,17 @@ class Catalog:
         raise self._missing(kind, name)
 
     def _missing(self, kind: Kind, name: str) -> PluginError | SettingsError:
-        declaring = next((r for r in self.failed if self._declares(r, kind, name)), None)
-        if declaring is not None and declaring.error is not None:
-            return copy.copy(declaring.error)
-        problem = f"no enabled plugin offers {_WORDS[kind]} named {name!r}"
-        remedy = self._remedy(kind, name)
         for record in self.failed:
-            if record.error is not None:
-                # It may be the one: what it would have offered can't be known.
-                error = copy.copy(record.error)
-                error.problem = f"{problem} ({remedy}), and one that might failed: {record.error.problem}"
-                return error
-        return SettingsError(problem, remedy=remedy)
+            if record.error is not None and self._declares(record, kind, name):
+                return copy.copy(record.error)
+        problem, remedy = f"no enabled plugin offers {_WORDS[kind]} named {name!r}", self._remedy(kind, name)
+        errors = [record.error for record in self.records if record.error is not None]
+        if not errors:
+            return SettingsError(problem, remedy=remedy)
+        # What a plugin that failed would have offered can't be known: it may be the one.
+        error = copy.copy(errors[0])
+        error.problem = f"{problem} ({remedy}), and one that might failed: {errors[0].problem}"
+        return error
 
     def _declares(self, record: PluginRecord, kind: Kind, name: str) -> bool:
         prefix = self._prefixes.get(same_name(record.name), "") if kind == "tool" else ""

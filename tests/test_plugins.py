@@ -38,7 +38,7 @@ from atlas_core.markers import hookimpl
 from atlas_core.owner import Owner
 from atlas_core.plugin_checks import HOOKS
 from atlas_core.plugins import PluginHost
-from atlas_core.selection import Selection
+from atlas_core.selection import Selection, select_enabled
 from tests.plugin_factory import importable, lay_out, tool_plugin, write_module
 
 
@@ -268,6 +268,23 @@ def test_a_name_of_two_distributions_loads_neither(site: Path) -> None:
     assert not {"pl_web_a", "pl_web_b"} & set(sys.modules)
     assert tool_names(*host.load("web@dist-b")) == ["b"]
     assert [(str(r.plugin), r.status) for r in host.records] == [("Web@dist-a", "failed"), ("web@dist-b", "loaded")]
+
+
+def test_what_a_selection_refused_is_kept(site: Path) -> None:
+    """Records of a selection's problems join those that were loaded, for the catalogue and for listings."""
+    lay_out(site, "dist-a", plugins={"web": "pl_sel_a", "x": "pl_sel_x"}, modules={"pl_sel_x": tool_plugin("x")})
+    lay_out(site, "dist-b", plugins={"web": "pl_sel_b"})
+    host = host_of(site, plugins=[("mine", _Plain())])
+    selection = select_enabled(scan([str(site)]), ["web", "x"], given=host.given)
+    records = host.load_selection(selection)
+    found = [(r.name, r.owner.distribution, r.status) for r in records]
+    assert found == [
+        ("mine", "", "loaded"),
+        ("web", "dist-a", "failed"),
+        ("web", "dist-b", "failed"),
+        ("x", "dist-a", "loaded"),
+    ]
+    assert host.records == records
 
 
 def test_a_plugin_can_be_refused_before_it_is_imported(site: Path) -> None:
@@ -629,15 +646,16 @@ def test_a_wrapper_is_reported(mark: str) -> None:
     assert "marked as a wrapper" in failure(plugin, PluginHookError)
 
 
-def test_what_pluggy_refuses_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["register", "check_pending"])
+def test_what_pluggy_refuses_is_reported(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """A fault that only pluggy sees is still an error about the plugin, and the plugin is not left registered."""
     import pluggy
 
-    def refuse(self: object) -> None:
+    def refuse(self: object, *args: object, **kwargs: object) -> None:
         raise pluggy.PluginValidationError(None, "a rule of a later pluggy")
 
-    monkeypatch.setattr(pluggy.PluginManager, "check_pending", refuse)
     host = PluginHost(plugins=[_Plain()])
+    monkeypatch.setattr(pluggy.PluginManager, step, refuse)
     (record,) = host.load_given()
     assert "pluggy refused its hooks: PluginValidationError: a rule of a later pluggy" in str(record.error)
     assert host._manager.get_plugins() == set()
