@@ -72,7 +72,7 @@ def test_greetings_and_calls_for_help_are_told(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "hello world program", "what can you do about rust", "help me move", "hi, 2 + 2?"]
+    "text", ["", "  ", "??", "hello world program", "what can you do about rust", "help me move", "hi, 2 + 2?"]
 )
 def test_a_question_is_no_greeting(text: str) -> None:
     """Nothing else is taken for one."""

@@ -32,6 +32,21 @@ def set_mode(mode: Literal["fast", "slow"]) -> str:
     return ""
 
 
+def paint(colors: list[Literal["red", "blue", "green"]]) -> str:
+    """Paint in colors."""
+    return ""
+
+
+def get_weather(city: str, day: str | None = None) -> str:
+    """Get the weather for a city."""
+    return ""
+
+
+def word_count(text: str) -> int:
+    """Count the words in a text."""
+    return 0
+
+
 def square(n: float) -> float:
     """Compute the square of a number."""
     return n * n
@@ -108,6 +123,12 @@ def make(schemas: Any, function: Any) -> ToolSchema:
             {"amount": 50.0, "from_currency": "euro", "to_currency": "pound_sterling"},
         ),
         (set_mode, "set the motor mode to fast", {"mode": "fast"}),
+        (paint, "paint in the colors red and blue", {"colors": ["red", "blue"]}),
+        (get_weather, "the weather in the city New York", {"city": "New York"}),
+        (get_weather, "weather for city of Paris.", {"city": "Paris"}),
+        (get_weather, "weather city: New York", {"city": "New York"}),
+        (get_weather, "weather city: Paris, day=tomorrow", {"city": "Paris", "day": "tomorrow"}),
+        (word_count, "count the words in this text: one two 3", {"text": "one two 3"}),
         (square, "the square of 12", {"n": 12}),
         (average, "the average of 1, 2 and 3.5", {"values": [1, 2, 3.5]}),
         (tag_photo, 'tag the photo with "sea" and "sun"', {"labels": ["sea", "sun"]}),
@@ -137,6 +158,9 @@ def test_arguments_are_read_by_type(schemas: Any, function: Any, question: str, 
     ("function", "question", "missing"),
     [
         (start_server, "start the server", ("port",)),
+        (start_server, "start_server {port: 80}", ("port",)),
+        (start_server, 'start_server {"haven": 80}', ("port",)),
+        (get_weather, "the weather in Paris", ("city",)),
         (roll_dice, "roll 6 dice", ("sides",)),
         (exchange, "exchange an amount of 50", ("from_currency", "to_currency")),
         (set_mode, "set the motor mode to warp", ("mode",)),
@@ -158,6 +182,7 @@ def test_a_missing_argument_is_named_and_not_guessed(
         (exchange, "exchange amount 5 euro dollar", "2 values of the form enumeration"),
         (replace_text, 'replace the text "a"', "may be any of old, new"),
         (start_server, "start server port 80 port 81", "port is given 2 times"),
+        (start_server, "start server port=80 port=81", "port is given 2 times"),
     ],
 )
 def test_two_readings_are_told_as_such(schemas: Any, function: Any, question: str, unclear: str) -> None:
@@ -205,6 +230,11 @@ def test_a_tool_is_found_by_two_words_of_its_description() -> None:
     tool = ToolSchema(name="ping", description="Check whether a host is reachable.")
     assert concerns("is the host example.com reachable", tool)
     assert not concerns("the host of the show", tool)
+    assert not concerns("anything", ToolSchema(name="ping"))
+    sender = ToolSchema(name="outbox", description="Send a letter to a friend.")
+    assert concerns("send a letter to my friend", sender)
+    assert not concerns("did you send a letter to my friend", sender)
+    assert not concerns("the letter from a friend", sender)
 
 
 def test_a_pattern_s_groups_become_values_of_the_schema_s_types(schemas: Any) -> None:

@@ -127,6 +127,22 @@ def test_two_tools_that_fit_are_a_question_back() -> None:
     assert found.tool.name == "two"
 
 
+def test_an_unclear_value_is_a_question_back(schemas: Any) -> None:
+    """A value that two parameters could take is told with both."""
+
+    def move(from_path: str, to_path: str) -> str:
+        """Move a file."""
+        return ""
+
+    assert "2 values of the form path" in reason(match("move the file a.txt b.txt", schemas(move)))
+
+
+def test_two_tools_without_hints_are_never_taken_for_one() -> None:
+    """Alike by their words, they may still differ in what they do."""
+    tools = [ToolSchema(name=n, description="Roll the dice.") for n in ("dice_roll", "roll_dice")]
+    assert "more than one tool fits" in reason(match("roll the dice", tools))
+
+
 def test_copies_of_a_tool_under_two_names_are_one() -> None:
     """The same hints and arguments are the same call; the first name answers."""
     hints = ToolHints(patterns=(r"echo (?P<text>\w+)",))

@@ -30,7 +30,7 @@ _SHOWN_CHARACTERS = 400
 
 def is_greeting(text: str) -> bool:
     """Tell whether a text only greets, or asks what can be asked."""
-    return bool(text.strip()) and _GREETING.fullmatch(text.strip()) is not None
+    return any(c.isalpha() for c in text) and _GREETING.fullmatch(text.strip()) is not None
 
 
 def abilities(tools: Sequence[ToolSchema]) -> str:

@@ -12,6 +12,7 @@ from atlas_offline.matching import Match, Refusal, forms, match
 from atlas_offline.words import name_words
 
 __all__ = [
+    "ANY_NUMBER",
     "REFERENCE",
     "Value",
     "borrowed",
@@ -126,6 +127,10 @@ class Value:
     date: str | None = None
 
 
+ANY_NUMBER = (Value(text="", number=_PROBE), Value(text="", number=f"{_PROBE}.5"))
+"""Stand-ins for a number that is not known: a whole one, for tools that want that, and one that is not."""
+
+
 def read_value(text: str) -> Value:
     """Read what a result stands for: a number, a number with a unit, `... = number unit`, a date, or only a text.
 
@@ -212,9 +217,15 @@ def borrowed(left: str, right: str) -> Iterator[str]:
     """Yield what a short second part may be short for: it borrows the first part's beginning.
 
     `What time is it in Tokyo` and `London` give `What time is it in London`; `Convert 5 km to miles` and
-    `3 kg to pounds` give `Convert 3 kg to pounds`.
+    `3 kg to pounds` give `Convert 3 kg to pounds`; `Convert 5 km to miles` and `to feet`, which without "then"
+    speaks of the same 5 km, give `Convert 5 km to feet`. A part that is whole is yielded as it is.
     """
     tail = right.rstrip("?!. ")
+    same = re.match(r"(?P<start>.*\s)(?P<word>in|into|to)\s", left, re.IGNORECASE)
+    if same and re.match(rf"{same['word']}\s", right, re.IGNORECASE):
+        yield same["start"] + right
+        return
+    yield right
     if re.fullmatch(r"[^\W\d_]+(?: [^\W\d_]+){0,2}", tail) and (
         found := re.match(r"(.*\b(?:in|for|at)\s+)", left, re.IGNORECASE)
     ):
@@ -260,8 +271,7 @@ def placeholders(before: Match) -> list[Value]:
     dates = [Value(text="", date="2024-01-15")] if _gives_date(before) else []
     return [
         *(Value(text="", number=_PROBE, unit=unit) for unit in reversed(units)),
-        Value(text="", number=_PROBE),
-        Value(text="", number=f"{_PROBE}.5"),
+        *ANY_NUMBER,
         *dates,
         Value(text=""),
     ]

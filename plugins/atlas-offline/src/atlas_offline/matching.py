@@ -14,7 +14,7 @@ from atlas_offline.lookalikes import calculates, lookalike
 from atlas_offline.relevance import concerns
 from atlas_offline.words import name_words, number_values, phrases, unused_numbers
 
-__all__ = ["Match", "Refusal", "forms", "match", "numbers_in"]
+__all__ = ["AN_EXAMPLE", "Match", "Refusal", "forms", "match", "numbers_in"]
 
 _LOG = logging.getLogger(__name__)
 _POLITE_START = re.compile(
@@ -27,6 +27,7 @@ _POLITE_ASK = re.compile(
     r"i (?:want|need)(?: you)? to(?: know)?|please|kindly)\s+(?:(?:just|also) )?(?:(?:tell|show) me |let me know )?",
     re.IGNORECASE,
 )
+_INDIRECT = re.compile(r"^(?:what|how much) (.+?) (?:is|are|equals?|makes?)[\s?!.]*$", re.IGNORECASE)
 _POLITE_END = re.compile(r"[,\s]*\b(?:please|thanks|thank you|for me|pls)\b[\s.!?]*$", re.IGNORECASE)
 _BY_NAME = re.compile(
     r"^(?:please )?(?:(?:use|using|with|via|call|run|ask|invoke)\s+)?(?:the\s+)?[`'\"]?(?P<name>[\w-]+)[`'\"]?[:,]?\s+",
@@ -35,6 +36,7 @@ _BY_NAME = re.compile(
 _USE = re.compile(r"(?:please )?(?:use|using|with|via|ask)\b", re.IGNORECASE)
 _AFTER_NAME = re.compile(r"^(?:tool\b[:,]?\s*)?(?:to|and|for|on|with(?: the)? arguments?|with|:)?\s*", re.IGNORECASE)
 
+AN_EXAMPLE = "an example of the tool"
 _AS_JSON = "its arguments as JSON"
 
 
@@ -171,7 +173,8 @@ def forms(clause: str) -> Iterator[str]:
     """Yield the clause as it is, then without polite words, each also without its last punctuation."""
     seen = set()
     bare = _POLITE_END.sub("", _POLITE_START.sub("", clause))
-    for text in (clause, bare, _POLITE_ASK.sub("", bare)):
+    asked = _POLITE_ASK.sub("", bare)
+    for text in (clause, bare, asked, _INDIRECT.sub(r"what is \1", asked)):
         for form in (text.strip(), text.strip().rstrip("?!., ")):
             if form and form not in seen:
                 seen.add(form)
@@ -218,7 +221,7 @@ def _by_example(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
     key = form.casefold().rstrip("?!. ")
     for example in hints.examples:
         if example.question.casefold().rstrip("?!. ") == key:
-            return dict(example.arguments), "an example of the tool"
+            return dict(example.arguments), AN_EXAMPLE
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from atlas_core import ChatMessage, ToolSchema
 from atlas_offline import chaining
 from atlas_offline.chaining import Value, fill, read_value
-from atlas_offline.matching import Match, Refusal, match
+from atlas_offline.matching import AN_EXAMPLE, Match, Refusal, match
 
 __all__ = ["Done", "Plan", "Progress", "Step", "make_plan", "progress", "resolve"]
 
@@ -78,6 +78,9 @@ class _Planner:
 
     def plan(self, question: str) -> Plan | Refusal:
         """Plan the whole question or nothing: every part must be planned before the first call is made."""
+        whole = match(question, self.tools)
+        if isinstance(whole, Match) and whole.how == AN_EXAMPLE:
+            return Plan(steps=(Step(clause=question, found=whole),))
         parts, has_then = chaining.clauses(question)
         # "then" states an order, which a tool's reading of the whole might lose; else the whole comes first.
         ways = [[question], parts] if not has_then else [parts, [question]]
@@ -112,7 +115,7 @@ class _Planner:
                 self.earlier, first = value, []
             elif not (first := self._single(steps, left)):
                 continue
-            for text in (right, *chaining.borrowed(left, right)):
+            for text in chaining.borrowed(left, right):
                 if rest := self._add([*steps, *first], text, depth - 1):
                     return rest
         return None
@@ -155,9 +158,10 @@ class _Planner:
         elif isinstance(self.earlier, Value):
             step = self._referring(clause, templates, _EARLIER, [self.earlier])
         else:
-            self.refusals.append(
-                self.earlier or Refusal(f"{clause!r} refers to a result, and there is none before it", rank=3)
-            )
+            # Told only where a result would help: the "it" of "what year is it" means nothing said before.
+            if self._referring(clause, templates, _EARLIER, chaining.ANY_NUMBER):
+                none = Refusal(f"{clause!r} refers to a result, and there is none before it", rank=3)
+                self.refusals.append(self.earlier or none)
             return []
         return [step] if step else []
 
