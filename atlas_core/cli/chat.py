@@ -40,8 +40,8 @@ def chat(
 ) -> int:
     """Talk with an agent.
 
-    Each line is a message, and the conversation is remembered; /help lists what else there is. An error ends an answer, not the conversation. From a
-    pipe the lines are read without a prompt.
+    Each line is a message, and the conversation is remembered; /help lists what else there is. An error ends an
+    answer, not the conversation. From a pipe the lines are read without a prompt.
     """
     from atlas_core.cli.sessions import make_kernel, running_kernel, tell_warnings
     from atlas_core.observers.console import ConsoleTree

@@ -9,7 +9,7 @@ from atlas_core.cli.options import EnvOption, JsonOption, SettingsOption
 from atlas_core.cli.output import fail, say, say_json, warn
 from atlas_core.cli.status import ExitStatus
 from atlas_core.errors import AtlasError, SettingsError
-from atlas_core.names import did_you_mean, same_name
+from atlas_core.names import did_you_mean, find_name, same_name
 
 if TYPE_CHECKING:
     from atlas_core.catalog import Catalog
@@ -89,8 +89,8 @@ def check(*, settings: SettingsOption = None, env: EnvOption = None) -> int:
         fail(text)
     if problems:
         return ExitStatus.USAGE
-    profiles = kernel.settings.ai.agents.profiles.connections
-    say(f"the settings are right: environment {kernel.loaded.environment}, profiles {', '.join(sorted(profiles))}")
+    profiles = ", ".join(sorted(_own_profiles(kernel)))
+    say(f"the settings are right: environment {kernel.loaded.environment}, profiles: {profiles}")
     return ExitStatus.OK
 
 
@@ -99,7 +99,7 @@ def _problems(kernel: "Kernel") -> Iterator[AtlasError]:
     yield from kernel.loaded.problems()
     yield from _owners_without_plugin(kernel)
     catalogs = []
-    for profile in (None, *kernel.settings.ai.agents.profiles.connections):
+    for profile in (None, *_own_profiles(kernel)):
         try:
             catalogs.append(kernel.catalog(profile))
             if profile is not None:
@@ -109,6 +109,26 @@ def _problems(kernel: "Kernel") -> Iterator[AtlasError]:
     for catalog in catalogs:
         yield from (record.error for record in catalog.failed if record.error is not None)
     yield from _unused_connections(kernel, catalogs)
+
+
+def _own_profiles(kernel: "Kernel") -> list[str]:
+    """Return the profiles that the user wrote, or that are the default; a built-in one that nobody uses may rest."""
+    agents = kernel.settings.ai.agents
+    default = find_name(agents.default_profile, agents.profiles.connections)
+    return [
+        name
+        for name in agents.profiles.connections
+        if name == default or _is_set(kernel, ("ai", "agents", "profiles", "connections", name))
+    ]
+
+
+def _is_set(kernel: "Kernel", path: tuple[str, ...]) -> bool:
+    from atlas_core.settings.toml_lines import split_key
+
+    return any(
+        origin != "built-in default" and tuple(split_key(key))[: len(path)] == path
+        for key, _, origin in kernel.loaded.effective()
+    )
 
 
 def _owners_without_plugin(kernel: "Kernel") -> Iterator[SettingsError]:
@@ -133,7 +153,7 @@ def _unused_connections(kernel: "Kernel", catalogs: "list[Catalog]") -> Iterator
     profiles = kernel.settings.ai.agents.profiles.connections.values()
     used = {same_name(profile.connection_name) for profile in profiles}
     for name, connection in kernel.settings.ai.connections.items():
-        if same_name(name) in used:
+        if same_name(name) in used or not _is_set(kernel, ("ai", "connections", name)):
             continue
         offering = (c for c in catalogs if any(same_name(p) == same_name(connection.backend) for p in c.llm_providers))
         catalog = next(offering, None)
@@ -148,8 +168,8 @@ def _unused_connections(kernel: "Kernel", catalogs: "list[Catalog]") -> Iterator
 def _warnings(kernel: "Kernel") -> Iterator[str]:
     from atlas_core.permissions import unmatched_rules
 
-    for name, profile in kernel.settings.ai.agents.profiles.connections.items():
-        rules = profile.permissions
+    for name in _own_profiles(kernel):
+        rules = kernel.loaded.profile(name)[1].permissions
         if rules is None:
             continue
         try:

@@ -39,8 +39,8 @@ def say(text: str = "") -> None:
 
 
 def say_json(value: object) -> None:
-    """Write one JSON value to standard output."""
-    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    """Write one JSON value to standard output, in ASCII where a terminal could misread it."""
+    plain = sys.stdout.isatty() or not (sys.stdout.encoding or "").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, ensure_ascii=plain, indent=2, default=str) + "\n")
 
 

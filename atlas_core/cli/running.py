@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 __all__ = ["Interrupted", "Interruptible"]
 
@@ -97,7 +97,7 @@ class Interruptible:
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._received is not None or self._closing:
-            os._exit(128 + number)
+            _leave(128 + number)
         if self._task is None:
             # Between two pieces of work, such as at a prompt.
             raise KeyboardInterrupt if number == signal.SIGINT else Interrupted(number)
@@ -107,6 +107,13 @@ class Interruptible:
             os.write(2, _NOTE)
         with contextlib.suppress(RuntimeError):  # the loop may be closed
             self._runner.get_loop().call_soon_threadsafe(self._task.cancel)
+
+
+def _leave(status: int) -> NoReturn:
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, b"\x1b[?25h")  # a spinner hides the cursor
+    os._exit(status)
 
 
 class _Threads(ThreadPoolExecutor):

@@ -91,7 +91,8 @@ def show(
     say(f"{found['name']} (plugin {found['plugin']} of {found['distribution']})")
     say(str(found["description"]))
     for key in ("decision", "effects", "timeout_s", "requires_approval", "examples"):
-        say(f"{key.replace('_', ' ')}: {found[key]}")
+        if found[key] not in (None, []):
+            say(f"{key.replace('_', ' ')}: {found[key]}")
     for key in ("parameters", "returns"):
         if found[key] is not None:
             say(f"{key}: {json.dumps(found[key], indent=2, ensure_ascii=False)}")

@@ -34,6 +34,7 @@ class _Drawn:
     depth: int
     model: str
     running: dict[str, str] = field(default_factory=dict)
+    batch: int = 0
     streamed: bool = False
     notice: str = ""
 
@@ -148,6 +149,7 @@ class ConsoleTree:
 
     def _model_requested(self, event: ev.ModelRequested, run: _Drawn) -> None:
         run.streamed = False
+        run.batch = 0
         self._wait(f"waiting for {run.model or event.connection}")
 
     def _wait(self, text: str) -> None:
@@ -174,15 +176,15 @@ class ConsoleTree:
     def _tool_call_started(self, event: ev.ToolCallStarted, run: _Drawn) -> None:
         self._line("action", _action(event.call), depth=run.depth + 1, tone="action")
         run.running[event.call.id] = event.call.name
+        run.batch += 1
         self._wait(f"running {', '.join(run.running.values())}")
 
     def _tool_call_ended(self, event: ev.ToolCallEnded, run: _Drawn) -> None:
         if event.call.id not in run.running:
             # Refused before it ran; without its action the observation would hang in the air.
             self._line("action", f"{_action(event.call)} (not run)", depth=run.depth + 1, tone="action")
-        several = len(run.running) > 1
         run.running.pop(event.call.id, None)
-        facts = [event.call.name] if several else []
+        facts = [event.call.name] if run.batch > 1 else []
         facts += [] if event.error is None else [str(event.status).replace("_", " ")]
         facts += [f"{event.duration_s:.1f} s"] if event.duration_s >= SLOW_S else []
         self._line(

@@ -48,13 +48,21 @@ class JsonLinesTrace:
         self._file: FileIO | None = None
         self._closed = False
         self._lock = threading.Lock()  # runs may live on several loops
-        if self.path.is_dir():
+        try:
+            is_folder, has_folder = self.path.is_dir(), self.path.parent.is_dir()
+        except OSError as exc:
+            raise self._refusal(exc) from exc
+        if is_folder:
             raise SettingsError(f"trace file {str(self.path)!r} is a folder", remedy="name a file inside it")
-        if not self.path.parent.is_dir():
+        if not has_folder:
             raise SettingsError(
                 f"trace file {str(self.path)!r} can't be written: its folder does not exist",
                 remedy=f"make the folder {str(self.path.parent)!r}",
             )
+
+    def _refusal(self, exc: OSError) -> SettingsError:
+        reason = exc.strerror or str(exc)
+        return SettingsError(f"trace file {str(self.path)!r} can't be written: {reason}", remedy="choose another file")
 
     def open(self) -> None:
         """Open the file; does nothing if it is open.
@@ -66,21 +74,14 @@ class JsonLinesTrace:
             try:
                 self._open()
             except OSError as exc:
-                raise SettingsError(
-                    f"trace file {str(self.path)!r} can't be written: {exc.strerror or exc}",
-                    remedy="choose a file that can be",
-                ) from exc
+                raise self._refusal(exc) from exc
 
     def _open(self) -> FileIO:
         if self._file is None:
-            file = self.path.open("ab", buffering=0)
-            try:
-                if _ends_amid_a_line(self.path):
-                    file.write(b"\n")
-            except BaseException:
-                file.close()
-                raise
-            self._file, self._closed = file, False
+            cut = _ends_amid_a_line(self.path)
+            self._file, self._closed = self.path.open("ab", buffering=0), False
+            if cut:
+                self._file.write(b"\n")
         return self._file
 
     def on_event(self, event: Event, /) -> None:
