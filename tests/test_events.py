@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from atlas_core import ChatMessage, RunEnded, RunOutcome, RunStarted, ToolCall, ToolCallEnded, Usage
+from atlas_core import CallStatus, ChatMessage, RunEnded, RunOutcome, RunStarted, ToolCall, ToolCallEnded, Usage
 from atlas_core.events import to_dict
-from atlas_core.interfaces.executors import CallStatus
 from atlas_core.interfaces.runs import MemoryRunStore
 
 

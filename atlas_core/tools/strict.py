@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["StrictParameters", "strict_parameters"]
 
-# What strict function calling has no room for. Source: OpenAI, "Structured Outputs", supported schemas, 2025.
+# Not supported, or not by every provider's strict mode: a tool whose schema needs one is sent without that mode.
 _UNSUPPORTED = frozenset({
     "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties",
     "prefixItems", "contains", "unevaluatedProperties", "propertyNames", "uniqueItems",

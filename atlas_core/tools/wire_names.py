@@ -8,7 +8,7 @@ from collections.abc import Iterable
 __all__ = ["wire_names"]
 
 MAX_CHARS = 64
-"""Longest name that is sent. Source: the API references of OpenAI and Anthropic, 2025: `^[a-zA-Z0-9_-]{1,64}$`."""
+"""Longest name that is sent. Source: the pattern that OpenAI's API enforces, `^[a-zA-Z0-9_-]{1,64}$`, 2025."""
 
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST_CHARS = 8
