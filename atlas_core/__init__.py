@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from atlas_core.executors.base import BaseToolExecutor as BaseToolExecutor
     from atlas_core.executors.parallel import ParallelToolExecutor as ParallelToolExecutor
     from atlas_core.executors.sync import SyncToolExecutor as SyncToolExecutor
+    from atlas_core.factory import AgentFactory as AgentFactory
     from atlas_core.interfaces.agents import Agent as Agent
     from atlas_core.interfaces.agents import AgentParts as AgentParts
     from atlas_core.interfaces.agents import AgentTypeSpec as AgentTypeSpec
-    from atlas_core.interfaces.executors import CallStatus as CallStatus
     from atlas_core.interfaces.executors import ExecutorSpec as ExecutorSpec
     from atlas_core.interfaces.executors import Outcome as Outcome
     from atlas_core.interfaces.executors import PreparedCall as PreparedCall
@@ -84,12 +84,12 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.tools import ToolHints as ToolHints
     from atlas_core.interfaces.tools import ToolProvider as ToolProvider
     from atlas_core.interfaces.tools import ToolSchema as ToolSchema
-    from atlas_core.kernel import AgentFactory as AgentFactory
     from atlas_core.kernel import Kernel as Kernel
     from atlas_core.limits import RunLimits as RunLimits
     from atlas_core.llm.manager import LLMManager as LLMManager
     from atlas_core.markers import hookimpl as hookimpl
     from atlas_core.messages import Answer as Answer
+    from atlas_core.messages import CallStatus as CallStatus
     from atlas_core.messages import ChatMessage as ChatMessage
     from atlas_core.messages import Data as Data
     from atlas_core.messages import File as File
@@ -156,9 +156,9 @@ _HOMES = {
     "executors.base": ("BaseToolExecutor",),
     "executors.parallel": ("ParallelToolExecutor",),
     "executors.sync": ("SyncToolExecutor",),
+    "factory": ("AgentFactory",),
     "interfaces.agents": ("Agent", "AgentParts", "AgentTypeSpec"),
     "interfaces.executors": (
-        "CallStatus",
         "ExecutorSpec",
         "Outcome",
         "PreparedCall",
@@ -186,12 +186,13 @@ _HOMES = {
         "ToolProvider",
         "ToolSchema",
     ),
-    "kernel": ("AgentFactory", "Kernel"),
+    "kernel": ("Kernel",),
     "limits": ("RunLimits",),
     "llm.manager": ("LLMManager",),
     "markers": ("hookimpl",),
     "messages": (
         "Answer",
+        "CallStatus",
         "ChatMessage",
         "Data",
         "File",

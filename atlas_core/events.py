@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from atlas_core.messages import ChatMessage, RunOutcome, ToolCall, Usage
-
-if TYPE_CHECKING:
-    from atlas_core.interfaces.executors import CallStatus
+from atlas_core.messages import CallStatus, ChatMessage, RunOutcome, ToolCall, Usage
 
 __all__ = [
     "Event",

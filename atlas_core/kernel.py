@@ -16,11 +16,12 @@ from atlas_core._version import __version__
 from atlas_core.catalog import Catalog, Offer, PluginRecord
 from atlas_core.discovery import Discovery, scan
 from atlas_core.errors import AtlasError, PluginResultError, SettingsError
-from atlas_core.interfaces.agents import Agent, AgentParts, AgentTypeSpec
-from atlas_core.interfaces.executors import ExecutorSpec, ToolExecutorProtocol
+from atlas_core.interfaces.agents import Agent, AgentParts
+from atlas_core.interfaces.executors import ToolExecutorProtocol
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
 from atlas_core.llm.manager import LLMManager
+from atlas_core.making import make
 from atlas_core.names import same_name
 from atlas_core.owner import Owner
 from atlas_core.permissions import is_pattern, matches
@@ -34,13 +35,12 @@ from atlas_core.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from atlas_core.agents.service import AgentService
     from atlas_core.events import Observer
     from atlas_core.interfaces.runs import RunStore
     from atlas_core.interfaces.tools import Tool, ToolProvider
     from atlas_core.settings.models import AgentProfileSettings, AtlasSettings, ExecutorChoice
 
-__all__ = ["AgentFactory", "Kernel"]
+__all__ = ["Kernel"]
 
 log = logging.getLogger("atlas.kernel")
 
@@ -247,7 +247,13 @@ class Kernel(BaseService):
             before_start=self._starter(catalog, tools, settings, later),
             disabled=self._disabled(),
         )
-        agent = _make_agent(kind, parts)
+        agent = make(
+            kind,
+            parts,
+            what=f"agent {key!r} of type {kind.name!r}",
+            kind=Agent,
+            base="atlas_core.AgentService",
+        )
         with contextlib.suppress(TypeError):  # a foreign class may allow no weak references; its maker stops it
             self._agents.add(agent)
         return agent
@@ -275,7 +281,13 @@ class Kernel(BaseService):
         same = (offer.owner, offer.name, json.dumps(options.model_dump(mode="json"), sort_keys=True, default=repr))
         executor = self._executors.get(same)
         if executor is None:
-            executor = self._executors[same] = _make_executor(offer, options)
+            executor = self._executors[same] = make(
+                offer,
+                options,
+                what=f"executor {offer.name!r}",
+                kind=ToolExecutorProtocol,
+                base="atlas_core.BaseToolExecutor",
+            )
         return executor, offer.name
 
     def _tools(
@@ -396,108 +408,3 @@ def _missing_tool(catalog: Catalog, name: str) -> AtlasError:
     except AtlasError as exc:
         return exc
     raise AssertionError(name)  # the caller looked before
-
-
-def _make_executor(offer: Offer[ExecutorSpec], options: BaseModel) -> ToolExecutorProtocol:
-    try:
-        executor: object = offer.value.factory(options)
-    except AtlasError:
-        raise
-    except Exception as exc:
-        raise PluginResultError(
-            f"executor {offer.name!r} could not be made: {exc!r}", plugin=offer.owner.plugin, owner=str(offer.owner)
-        ) from exc
-    if not isinstance(executor, ToolExecutorProtocol):
-        raise PluginResultError(
-            f"executor {offer.name!r} is a {type(executor).__name__} without execute_batch, start and stop",
-            plugin=offer.owner.plugin,
-            owner=str(offer.owner),
-            remedy="let its class derive from atlas_core.BaseToolExecutor",
-        )
-    return executor
-
-
-def _make_agent(offer: Offer[AgentTypeSpec], parts: AgentParts) -> Agent:
-    try:
-        agent: object = offer.value.factory(parts)
-    except AtlasError:
-        raise
-    except Exception as exc:
-        raise PluginResultError(
-            f"agent type {offer.name!r} could not make agent {parts.agent_id!r}: {exc!r}",
-            plugin=offer.owner.plugin,
-            owner=str(offer.owner),
-        ) from exc
-    if not isinstance(agent, Agent):
-        missing = [m for m in ("run", "stream", "run_sync", "start", "stop", "is_ready") if not hasattr(agent, m)]
-        raise PluginResultError(
-            f"agent type {offer.name!r} made a {type(agent).__name__} without {', '.join(missing)}",
-            plugin=offer.owner.plugin,
-            owner=str(offer.owner),
-            remedy="let its class derive from atlas_core.AgentService",
-        )
-    return agent
-
-
-class AgentFactory:
-    """Makes agents from settings, for programs that want no kernel of their own."""
-
-    @classmethod
-    def create(
-        cls,
-        profile_name: str | None = None,
-        *,
-        settings: str | Path | Mapping[str, object] | LoadedSettings | None = None,
-        env: str | None = None,
-        kernel: Kernel | None = None,
-    ) -> AgentService:
-        """Make the agent that a profile describes.
-
-        Args:
-            profile_name: The profile's name; None for the default profile.
-            settings: A file, a mapping or loaded settings; None for `settings.toml` in the current folder, and
-                the built-in defaults where that is missing.
-            env: The environment; None for what `ATLAS_ENV` names. Only with settings from a file.
-            kernel: Use this kernel instead. Without one the agent gets a kernel of its own, which its `stop` closes.
-        Returns:
-            An `AgentService`, or what the profile's agent type makes in its place.
-        Raises:
-            SettingsError: The settings are wrong, or something the profile names is not there.
-            PluginError: A plugin that the profile needs failed.
-            TypeError: `kernel` was given together with `settings` or `env`.
-        """
-        if kernel is not None:
-            if settings is not None or env is not None:
-                raise TypeError("give either kernel, or settings and env")
-            return cast("AgentService", kernel.agent(profile_name))
-        if isinstance(settings, (Mapping, LoadedSettings)):
-            if env is not None:
-                raise TypeError("env chooses an environment of a settings file; these settings are loaded already")
-            own = Kernel(settings)
-        else:
-            own = Kernel.from_settings(settings, env=env)
-        agent = own.agent(profile_name)
-        at_stop = getattr(agent, "at_stop", None)
-        if at_stop is not None:
-            at_stop(own.stop)
-        else:
-            agent = cast("Agent", _Owning(agent, own.stop))
-        return cast("AgentService", agent)
-
-
-class _Owning:
-    """A foreign agent together with the kernel that was made for it."""
-
-    def __init__(self, agent: Agent, stop_kernel: Callable[[], Awaitable[None]]) -> None:
-        self._agent = agent
-        self._stop_kernel = stop_kernel
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._agent, name)
-
-    async def stop(self) -> None:
-        """Stop the agent and its kernel."""
-        try:
-            await self._agent.stop()
-        finally:
-            await self._stop_kernel()

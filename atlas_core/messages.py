@@ -7,13 +7,11 @@ import enum
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from atlas_core.interfaces.executors import CallStatus
+from typing import Literal, TypeAlias
 
 __all__ = [
     "Answer",
+    "CallStatus",
     "ChatMessage",
     "Data",
     "File",
@@ -335,6 +333,22 @@ class Usage:
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             requests=self.requests + other.requests,
         )
+
+
+class CallStatus(enum.StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    REFUSED = "refused"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    UNKNOWN_TOOL = "unknown_tool"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    """The worker that ran it died."""
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """It may have taken effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

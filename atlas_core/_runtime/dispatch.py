@@ -17,9 +17,9 @@ from atlas_core._runtime.calls import ReadyCall
 from atlas_core._runtime.history import INTERRUPTED
 from atlas_core._runtime.invoke import error_text
 from atlas_core.errors import ExecutorError, ToolArgumentsError
-from atlas_core.interfaces.executors import CallStatus, Outcome
+from atlas_core.interfaces.executors import Outcome
 from atlas_core.interfaces.tools import ToolContext
-from atlas_core.messages import ToolCall, ToolResult
+from atlas_core.messages import CallStatus, ToolCall, ToolResult
 from atlas_core.names import nearest
 from atlas_core.tools.results import encode_result
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from atlas_core._runtime.workers import Abandoned, CallTimedOut, TooManyAbandoned, Workers
 from atlas_core.errors import ToolArgumentsError
-from atlas_core.interfaces.executors import CallStatus, Outcome
+from atlas_core.interfaces.executors import Outcome
+from atlas_core.messages import CallStatus
 
 if TYPE_CHECKING:
     from atlas_core.interfaces.tools import Tool

@@ -6,17 +6,16 @@ step costs the same early and late: nothing here walks the history but the repai
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import re
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from atlas_core import events as ev
+from atlas_core._runtime.asking import Asking, DeadlinePassedError
 from atlas_core._runtime.budget import TokenBudget
 from atlas_core._runtime.dispatch import CallScope
 from atlas_core._runtime.history import Ids, repair
@@ -27,18 +26,15 @@ from atlas_core.errors import (
     EmptyAnswerError,
     LimitError,
     OutputLimitError,
-    ProviderError,
-    ProviderResponseError,
     RunError,
 )
-from atlas_core.interfaces.executors import CallStatus
 from atlas_core.interfaces.llm import FinishReason, LLMDefaults, LLMDelta, LLMResponse
-from atlas_core.messages import ChatMessage, RunOutcome, RunResult, ToolCall, ToolResult, Usage
+from atlas_core.messages import CallStatus, ChatMessage, RunOutcome, RunResult, ToolCall, ToolResult, Usage
 
 if TYPE_CHECKING:
     from atlas_core._runtime.dispatch import Batch, Dispatcher
     from atlas_core._runtime.observing import Audience
-    from atlas_core.interfaces.llm import BaseLLM, LLMSession
+    from atlas_core.interfaces.llm import BaseLLM
     from atlas_core.interfaces.runs import RunStore
     from atlas_core.limits import RunLimits
     from atlas_core.owner import Owner
@@ -208,13 +204,13 @@ class Run:
             )
 
     async def _converse(self) -> RunOutcome:
-        session = self._open()
+        asking = Asking(self._plan.llm, self._plan.llm_owner, self._plan.defaults)
         try:
             self._messages.append(self._message)
-            self._hand_over(session, self._messages)
+            self._hand_over(asking, self._messages)
             empty_before = False
             while True:
-                response = await self._think(session)
+                response = await self._think(asking)
                 message = response.message
                 empty = not message.tool_calls and not message.text.strip()
                 if empty and response.finish_reason is not FinishReason.DECLINED:
@@ -233,39 +229,15 @@ class Run:
                 if done is not None:
                     return done
                 new = await self._act(message, response)
-                self._hand_over(session, [message, *new])
+                self._hand_over(asking, [message, *new])
         finally:
-            await self._close(session)
+            await asking.close()
 
-    # The provider, whose code is foreign -----------------------------------------------------------------------
-
-    def _fault(self, exc: BaseException) -> ProviderError:
-        return ProviderError(f"the provider failed: {error_text(exc)}", owner=str(self._plan.llm_owner))
-
-    def _open(self) -> LLMSession:
-        try:
-            return self._plan.llm.open(self._plan.defaults)
-        except RunError:
-            raise
-        except Exception as exc:
-            raise self._fault(exc) from exc
-
-    def _hand_over(self, session: LLMSession, messages: Sequence[ChatMessage]) -> None:
+    def _hand_over(self, asking: Asking, messages: Sequence[ChatMessage]) -> None:
         self._budget.add(messages)
-        try:
-            session.append(messages)
-        except RunError:
-            raise
-        except Exception as exc:
-            raise self._fault(exc) from exc
+        asking.hand_over(messages)
 
-    async def _close(self, session: LLMSession) -> None:
-        try:
-            await session.aclose()
-        except Exception as exc:  # noqa: BLE001  # the run has ended already, one way or the other
-            self._warn(f"the provider's session did not close: {error_text(exc)}")
-
-    async def _think(self, session: LLMSession) -> LLMResponse:
+    async def _think(self, asking: Asking) -> LLMResponse:
         """Ask the model for its next message."""
         self._check_time()
         self._budget.reserve(self._plan.defaults.max_output_tokens)
@@ -275,7 +247,7 @@ class Run:
             ev.ModelRequested(connection=self._plan.connection, messages=len(self._messages), **facts)  # type: ignore[arg-type]  # facts
         )
         began = time.perf_counter()
-        response = await self._ask(session)
+        response = await self._ask(asking)
         usage = response.usage if response.usage.requests else replace(response.usage, requests=1)
         self._usage += usage
         self._budget.settle(usage)
@@ -291,55 +263,16 @@ class Run:
         )
         return response
 
-    async def _ask(self, session: LLMSession) -> LLMResponse:
+    async def _ask(self, asking: Asking) -> LLMResponse:
         left = None if self._deadline is None else self._deadline - time.monotonic()
-        timer = asyncio.timeout(left)
+        on_delta = self._tell_delta if self._listener is not None else None
         try:
-            async with timer:
-                if self._listener is not None and self._plan.llm.capabilities.streaming:
-                    response: object = await self._stream(session)
-                else:
-                    response = await session.complete(deadline=self._deadline)
-        except ProviderError as exc:
-            exc.owner = exc.owner or str(self._plan.llm_owner)
-            raise
-        except RunError:
-            raise
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise ProviderError("the provider cancelled itself", owner=str(self._plan.llm_owner)) from None
-        except TimeoutError as exc:
-            if timer.expired():
-                raise self._timed_out("while waiting for the model") from exc
-            raise self._fault(exc) from exc
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:
-            raise self._fault(exc) from exc
-        return self._checked(response)
+            return await asking.ask(left_s=left, deadline=self._deadline, on_delta=on_delta)
+        except DeadlinePassedError as exc:
+            raise self._timed_out("while waiting for the model") from exc
 
-    def _checked(self, response: object) -> LLMResponse:
-        if isinstance(response, LLMResponse) and response.message.role == "assistant":
-            return response
-        got = type(response).__name__ if not isinstance(response, LLMResponse) else response.message.role
-        raise ProviderResponseError(
-            f"the provider returned a {got!r} in place of a response with an assistant message",
-            owner=str(self._plan.llm_owner),
-        )
-
-    async def _stream(self, session: LLMSession) -> LLMResponse | None:
-        response: LLMResponse | None = None
-        async with aclosing(session.stream(deadline=self._deadline)) as pieces:  # type: ignore[type-var]  # a generator
-            async for piece in pieces:
-                if isinstance(piece, LLMDelta):
-                    self._tell(
-                        ev.TextDelta(text=piece.text, kind=piece.kind, **self._facts(self._plan.llm_owner))  # type: ignore[arg-type]  # facts
-                    )
-                else:
-                    response = piece
-        return response
+    def _tell_delta(self, piece: LLMDelta) -> None:
+        self._tell(ev.TextDelta(text=piece.text, kind=piece.kind, **self._facts(self._plan.llm_owner)))  # type: ignore[arg-type]  # facts
 
     def _with_ids(self, message: ChatMessage) -> ChatMessage:
         """Make call ids unique in the conversation."""

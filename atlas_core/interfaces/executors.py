@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from atlas_core.messages import CallStatus
 
 if TYPE_CHECKING:
     from atlas_core.interfaces.tools import Tool
@@ -18,22 +19,6 @@ __all__ = [
     "PreparedCall",
     "ToolExecutorProtocol",
 ]
-
-
-class CallStatus(enum.StrEnum):
-    """How a call ended."""
-
-    OK = "ok"
-    FAILED = "failed"
-    REFUSED = "refused"
-    INVALID_ARGUMENTS = "invalid_arguments"
-    UNKNOWN_TOOL = "unknown_tool"
-    TIMED_OUT = "timed_out"
-    CANCELLED = "cancelled"
-    LOST = "lost"
-    """The worker that ran it died."""
-    OUTCOME_UNKNOWN = "outcome_unknown"
-    """It may have taken effect."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from atlas_core.errors import AtlasError, PluginResultError
 from atlas_core.interfaces.llm import BaseLLM, ConnectionConfig
+from atlas_core.making import make
 from atlas_core.settings.owned import NoOptions, validate_owned
 
 if TYPE_CHECKING:
-    from atlas_core.catalog import Catalog, Offer
-    from atlas_core.interfaces.llm import LLMProviderSpec
+    from atlas_core.catalog import Catalog
     from atlas_core.owner import Owner
     from atlas_core.settings.loaded import LoadedSettings
 
@@ -65,7 +64,13 @@ class LLMManager:
                 loaded=self._loaded,
                 owner=offer.owner,
             )
-            model = make_model(offer, ConnectionConfig(name=name, model=connection.model, options=options))
+            model = make(
+                offer,
+                ConnectionConfig(name=name, model=connection.model, options=options),
+                what=f"the model of connection {name!r} by provider {offer.name!r}",
+                kind=BaseLLM,
+                base="atlas_core.BaseLLM",
+            )
             self._models[name, offer.owner] = model
         return model, offer.owner, name
 
@@ -73,25 +78,3 @@ class LLMManager:
     def models(self) -> Mapping[str, BaseLLM]:
         """The models made so far, by connection."""
         return {name: model for (name, _), model in self._models.items()}
-
-
-def make_model(offer: Offer[LLMProviderSpec], config: ConnectionConfig) -> BaseLLM:
-    """Call a provider's factory and check what it returns."""
-    try:
-        model: object = offer.value.factory(config)
-    except AtlasError:
-        raise
-    except Exception as exc:
-        raise PluginResultError(
-            f"provider {offer.name!r} could not make the model of connection {config.name!r}: {exc!r}",
-            plugin=offer.owner.plugin,
-            owner=str(offer.owner),
-        ) from exc
-    if not isinstance(model, BaseLLM):
-        raise PluginResultError(
-            f"provider {offer.name!r} made a {type(model).__name__}, expected a BaseLLM",
-            plugin=offer.owner.plugin,
-            owner=str(offer.owner),
-            remedy="let its class derive from atlas_core.BaseLLM",
-        )
-    return model

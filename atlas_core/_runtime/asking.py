@@ -1,0 +1,123 @@
+"""Asks a provider, whose code is foreign: whatever goes wrong there is a typed error that names its owner."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from atlas_core._runtime.invoke import error_text
+from atlas_core.errors import ProviderError, ProviderResponseError, RunError
+from atlas_core.interfaces.llm import LLMDelta, LLMResponse
+
+if TYPE_CHECKING:
+    from atlas_core.interfaces.llm import BaseLLM, LLMDefaults, LLMSession
+    from atlas_core.messages import ChatMessage
+    from atlas_core.owner import Owner
+
+__all__ = ["Asking", "DeadlinePassedError"]
+
+log = logging.getLogger("atlas.llm")
+
+
+class DeadlinePassedError(Exception):
+    """The run's time was over before the provider answered; private, told apart from a provider's own time-out."""
+
+
+class Asking:
+    """One run's side of a provider's session.
+
+    Args:
+        llm: The model.
+        owner: Who supplied it.
+        defaults: What stays the same over the run's requests.
+    Raises:
+        RunError: The provider can't open a session.
+    """
+
+    def __init__(self, llm: BaseLLM, owner: Owner, defaults: LLMDefaults) -> None:
+        self._owner = owner
+        self._streams = llm.capabilities.streaming
+        try:
+            self._session: LLMSession = llm.open(defaults)
+        except RunError:
+            raise
+        except Exception as exc:
+            raise self._fault(exc) from exc
+
+    def _fault(self, exc: BaseException) -> ProviderError:
+        return ProviderError(f"the provider failed: {error_text(exc)}", owner=str(self._owner))
+
+    def hand_over(self, messages: Sequence[ChatMessage]) -> None:
+        """Add messages at the end of the conversation."""
+        try:
+            self._session.append(messages)
+        except RunError:
+            raise
+        except Exception as exc:
+            raise self._fault(exc) from exc
+
+    async def ask(
+        self, *, left_s: float | None, deadline: float | None, on_delta: Callable[[LLMDelta], None] | None
+    ) -> LLMResponse:
+        """Return the next message.
+
+        Args:
+            left_s: Seconds until the run's time is over, or None.
+            deadline: The same as a time, for the provider.
+            on_delta: Called with each piece as it comes; None asks for whole answers.
+        Raises:
+            DeadlinePassedError: The run's time is over.
+            RunError: The provider failed.
+            asyncio.CancelledError: The run was cancelled, which is told by the task and not by the exception.
+        """
+        timer = asyncio.timeout(left_s)
+        try:
+            async with timer:
+                if on_delta is not None and self._streams:
+                    response: object = await self._stream(deadline, on_delta)
+                else:
+                    response = await self._session.complete(deadline=deadline)
+        except RunError as exc:
+            exc.owner = exc.owner or str(self._owner)
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ProviderError("the provider cancelled itself", owner=str(self._owner)) from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            if timer.expired() and isinstance(exc, TimeoutError):
+                raise DeadlinePassedError from exc
+            raise self._fault(exc) from exc
+        return self._checked(response)
+
+    def _checked(self, response: object) -> LLMResponse:
+        if isinstance(response, LLMResponse) and response.message.role == "assistant":
+            return response
+        got = response.message.role if isinstance(response, LLMResponse) else type(response).__name__
+        raise ProviderResponseError(
+            f"the provider returned a {got!r} in place of a response with an assistant message", owner=str(self._owner)
+        )
+
+    async def _stream(self, deadline: float | None, on_delta: Callable[[LLMDelta], None]) -> LLMResponse | None:
+        response: LLMResponse | None = None
+        async with aclosing(self._session.stream(deadline=deadline)) as pieces:  # type: ignore[type-var]  # a generator
+            async for piece in pieces:
+                if isinstance(piece, LLMDelta):
+                    on_delta(piece)
+                else:
+                    response = piece
+        return response
+
+    async def close(self) -> None:
+        """Free what the session holds."""
+        try:
+            await self._session.aclose()
+        except Exception:
+            # The run has ended already, one way or the other.
+            log.exception("the session of %s did not close", self._owner)
