@@ -124,7 +124,8 @@ def test_reference_is_up_to_date() -> None:
     """docs/reference/api.md says what each public name is, as its script writes it (`python docs/reference/api.py`)."""
     script = ROOT / "docs" / "reference" / "api.py"
     done = subprocess.run([sys.executable, str(script), "--print"], capture_output=True, text=True, check=True)
-    assert done.stdout == (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    assert done.stdout == page, "run `python docs/reference/api.py`"
     for name in atlas_core.__all__:
         assert f"`{name}`" in done.stdout
     assert [line for line in done.stdout.splitlines() if re.match(r"\| `\w+` \|  \|", line)] == []
