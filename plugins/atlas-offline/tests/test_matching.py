@@ -57,6 +57,12 @@ def test_a_compiled_pattern_keeps_its_flags() -> None:
     assert arguments(match("SHOUT loud", [tool])) == {"text": "loud"}
 
 
+def test_a_pattern_that_is_none_is_logged_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    """A faulty pattern ends nothing; the next one is tried."""
+    assert arguments(match("echo a", [hinted(patterns=("(", r"echo (?P<text>\w)"))])) == {"text": "a"}
+    assert "no regular expression: '('" in caplog.text
+
+
 def test_a_pattern_s_number_becomes_one_of_the_schema_s_type() -> None:
     """Groups are converted to the types that the schema wants."""
     assert arguments(

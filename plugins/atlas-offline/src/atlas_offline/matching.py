@@ -227,7 +227,12 @@ def _by_example(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
 
 def _by_pattern(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
     for pattern in hints.patterns:
-        if found := re.fullmatch(_source(pattern), form, _flags(pattern)):
+        try:
+            found = re.fullmatch(_source(pattern), form, _flags(pattern))
+        except re.error:
+            _LOG.warning("tool %r has a pattern that is no regular expression: %r", tool.name, pattern)
+            continue
+        if found:
             groups = {name: value for name, value in found.groupdict().items() if value is not None}
             arguments = extraction.coerce(tool, groups)
             if arguments is not None:
