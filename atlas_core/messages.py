@@ -374,6 +374,11 @@ class ToolResult:
     plugin: str = ""
     distribution: str = ""
 
+    @property
+    def name(self) -> str:
+        """The tool's name, as the model wrote it."""
+        return self.call.name
+
 
 class RunOutcome(enum.StrEnum):
     """How a run ended."""

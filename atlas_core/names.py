@@ -31,6 +31,14 @@ def prefixed(prefix: str | None, name: str) -> str:
     return prefix + name if prefix[-1] in "_-.:/" else f"{prefix}_{name}"
 
 
+def tool_form(name: str) -> str:
+    """Return the form under which names of tools compare: lower case, `-` as `_`.
+
+    A dot stays a dot: servers name tools such as `calendar.add`, which is not `calendar_add`.
+    """
+    return name.strip().lower().replace("-", "_")
+
+
 def find_name(name: str, mapping: Mapping[str, _T]) -> str | None:
     """Return the key of `mapping` that `name` means, or None. An exact key wins over a merely equal one."""
     if name in mapping:

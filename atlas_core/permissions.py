@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from atlas_core.names import same_name
+from atlas_core.names import tool_form
 
 __all__ = ["Decision", "Rule", "decide", "is_pattern", "matches", "unmatched_rules"]
 
@@ -39,14 +39,12 @@ def is_pattern(name: str) -> bool:
 
 def matches(pattern: str, name: str) -> bool:
     """Whether a name or pattern means the tool `name`; `-` and `_` are equal, in any case."""
-    if is_pattern(pattern):
-        # Dots stay dots in a pattern: `net.*` must not match `network`.
-        return fnmatchcase(_folded(name), _folded(pattern))
-    return same_name(pattern) == same_name(name)
-
-
-def _folded(name: str) -> str:
-    return name.lower().replace("-", "_")
+    if not is_pattern(pattern):
+        return tool_form(pattern) == tool_form(name)
+    if "[" in pattern:
+        # Inside brackets a `-` is a range, so that only there the name's own spelling decides.
+        return fnmatchcase(name.lower(), pattern.lower())
+    return fnmatchcase(tool_form(name), tool_form(pattern))
 
 
 def _first(patterns: Iterable[str], name: str) -> str | None:

@@ -19,6 +19,8 @@ from atlas_core.permissions import Decision, decide, is_pattern, matches, unmatc
         ("net.*", "net.get", True),
         ("net.*", "network", False),
         ("tool[12]", "tool2", True),
+        ("tool[a-c]", "TOOLB", True),
+        ("tool[a-c]", "tool-", False),
         ("tool?", "tool10", False),
         ("read", "read_file", False),
     ],

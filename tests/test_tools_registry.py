@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from atlas_core.errors import PluginConflictError, ToolDefinitionError, UnknownToolError
 from atlas_core.interfaces.tools import Tool, ToolSchema
 from atlas_core.owner import Owner
+from atlas_core.permissions import is_pattern
 from atlas_core.tools.foreign import RenamedTool
 from atlas_core.tools.function import FunctionTool
-from atlas_core.tools.registry import ToolRegistry, is_pattern
+from atlas_core.tools.registry import ToolRegistry
 
 KNOWLEDGE = Owner("knowledge-tools", "atlas-knowledge-tools", "1.0")
 WEB = Owner("web", "atlas-web", "2.0")

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from atlas_core.errors import ToolDefinitionError
-from atlas_core.tools.tool_names import check_name, contested_form
+from atlas_core.names import tool_form
+from atlas_core.tools.tool_names import check_name
 
 
 @pytest.mark.parametrize(
@@ -46,5 +47,5 @@ def test_other_names_are_refused(name: object) -> None:
 
 def test_case_and_dashes_make_no_difference() -> None:
     """These are the names that settings can't tell apart; a dot makes a difference."""
-    assert contested_form("Read-File") == contested_form("read_file") == "read_file"
-    assert contested_form("read.file") != contested_form("read_file")
+    assert tool_form("Read-File") == tool_form("read_file") == "read_file"
+    assert tool_form("read.file") != tool_form("read_file")

@@ -67,6 +67,7 @@ def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings) -> Too
     rules = settings.permissions
     allow = rules.allow if rules is not None else None
     ask, deny = (rules.ask, rules.deny) if rules is not None else ((), ())
+    warnings = list(unmatched_rules(names, allow=allow, ask=ask, deny=deny))
     offered: dict[str, OfferedTool] = {}
     denied: dict[str, str] = {}
     for name in names:
@@ -79,10 +80,12 @@ def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings) -> Too
         if rule.decision is Decision.DENY:
             denied[name] = rule.because
             continue
+        checker = registry.checker(name)
+        warnings += [f"tool {name!r} of {registry.owner(name)}: {note}" for note in checker.unchecked]
         offered[name] = OfferedTool(
             tool,
             registry.owner(name),
-            registry.checker(name).check,
+            checker.check,
             tool.build_arguments,
             rule.because if rule.decision is Decision.ASK else None,
         )
@@ -90,5 +93,5 @@ def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings) -> Too
         offered,
         denied,
         tuple(o.tool.schema for o in offered.values()),
-        unmatched_rules(names, allow=allow, ask=ask, deny=deny),
+        tuple(warnings),
     )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from atlas_core.errors import PluginConflictError, ToolDefinitionError, UnknownToolError
 from atlas_core.interfaces.tools import AIToolProtocol, Tool, ToolSchema
-from atlas_core.names import did_you_mean, nearest
+from atlas_core.names import did_you_mean, nearest, tool_form
 from atlas_core.owner import Owner
+from atlas_core.permissions import is_pattern, matches
 from atlas_core.tools.arguments import ArgumentChecker
 from atlas_core.tools.foreign import RenamedTool
 from atlas_core.tools.function import as_tool
 from atlas_core.tools.signature import place
-from atlas_core.tools.tool_names import check_name, contested_form
+from atlas_core.tools.tool_names import check_name
 
-__all__ = ["ToolRegistry", "is_pattern"]
+__all__ = ["ToolRegistry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,6 @@ class _Entry:
     tool: Tool
     owner: Owner
     checker: ArgumentChecker
-
-
-def is_pattern(name: str) -> bool:
-    """Whether a name in a list of tools stands for any number of them."""
-    return any(sign in name for sign in "*?[")
 
 
 class ToolRegistry:
@@ -71,11 +66,11 @@ class ToolRegistry:
         lenient = not getattr(made, "strict_arguments", False)
         checker = ArgumentChecker(made.schema, f"tool {name!r} of {owner}", lenient=lenient)
         self._entries[name] = _Entry(made, owner, checker)
-        self._forms[contested_form(name)] = name
+        self._forms[tool_form(name)] = name
         return name
 
     def _refuse_taken(self, name: str, owner: Owner) -> None:
-        other = self._forms.get(contested_form(name))
+        other = self._forms.get(tool_form(name))
         if other is None:
             return
         first = self._entries[other].owner
@@ -97,7 +92,7 @@ class ToolRegistry:
         """
         entry = self._entry(name)
         del self._entries[name]
-        del self._forms[contested_form(name)]
+        del self._forms[tool_form(name)]
         return entry.tool
 
     def get(self, name: str) -> Tool:
@@ -134,23 +129,11 @@ class ToolRegistry:
         """
         chosen: set[str] = set()
         for name in names:
-            chosen.update(self._match(name) if is_pattern(name) else [self._literal(name)])
+            found = [known for known in self._entries if matches(name, known)]
+            if not found and not is_pattern(name):
+                raise self._unknown(name)
+            chosen.update([name] if name in found else found)
         return [self._entries[name].tool for name in sorted(chosen)]
-
-    def _match(self, pattern: str) -> list[str]:
-        form = contested_form(pattern)
-        # Inside brackets a `-` is a range; only there the name's own spelling must decide.
-        if "[" in pattern:
-            return [name for name in self._entries if fnmatchcase(name.lower(), pattern.lower())]
-        return [name for known, name in self._forms.items() if fnmatchcase(known, form)]
-
-    def _literal(self, name: str) -> str:
-        if name in self._entries:
-            return name
-        known = self._forms.get(contested_form(name))
-        if known is None:
-            raise self._unknown(name)
-        return known
 
     def _entry(self, name: str) -> _Entry:
         entry = self._entries.get(name)

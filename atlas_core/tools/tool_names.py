@@ -6,7 +6,7 @@ import re
 
 from atlas_core.errors import ToolDefinitionError
 
-__all__ = ["check_name", "contested_form"]
+__all__ = ["check_name"]
 
 # ASCII only: Unicode has letters that look alike, and a rule about `delete` must mean the tool that people see.
 # The signs are those of the Model Context Protocol (2025-11-25: letters, digits, `_`, `-`, `.`), and `/`, `:` and
@@ -33,8 +33,3 @@ def check_name(name: object, *, owner: str | None = None) -> str:
         owner=owner,
         remedy="use 1 to 128 of A-Z a-z 0-9 _ - . : / (and single inner spaces), a letter, digit or _ first",
     )
-
-
-def contested_form(name: str) -> str:
-    """Return the form under which two tools of one registry must differ: lower case, `-` as `_`."""
-    return name.lower().replace("-", "_")
