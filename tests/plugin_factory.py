@@ -1,13 +1,20 @@
-"""Lays out real distributions on disk: a metadata folder and the modules beside it, as an installer leaves them."""
+"""Plugins for tests: distributions laid out on disk, as an installer leaves them, and small ones given directly."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
+from typing import Any
+
+from atlas_core.catalog import PluginRecord
+from atlas_core.errors import AtlasError, PluginError
+from atlas_core.markers import hookimpl
+from atlas_core.plugins import PluginHost
 
 TOOL = '''
 from atlas_core.markers import hookimpl
@@ -108,3 +115,43 @@ def importable(folder: Path) -> Iterator[Path]:
             origin = getattr(sys.modules[name], "__file__", None)
             if origin is not None and Path(origin).is_relative_to(folder):
                 del sys.modules[name]
+
+
+def word_count(text: str) -> int:
+    """Count the words in a text."""
+    return len(text.split())
+
+
+class Plain:
+    """A plugin that offers one tool, `word_count`."""
+
+    @hookimpl
+    def atlas_tool_providers(self) -> list[Callable[..., object]]:
+        return [word_count]
+
+
+def load_one(plugin: object, **options: Any) -> PluginRecord:
+    """Load a plugin that is given directly."""
+    (record,) = PluginHost(plugins=[plugin], **options).load_given()
+    return record
+
+
+def failure(plugin: object, kind: type[AtlasError] = PluginError, **options: Any) -> str:
+    """Return the text of a given plugin's failure, which must be of a class."""
+    record = load_one(plugin, **options)
+    assert (record.status, record.offers) == ("failed", None)
+    assert isinstance(record.error, kind), record.error
+    return str(record.error)
+
+
+def tool_names(*records: PluginRecord) -> list[str]:
+    """Return the names of the tools that plugins offer."""
+    return [offer.name for record in records if record.offers is not None for offer in record.offers.tools]
+
+
+def plugin_with(name: str, function: Any, **marks: Any) -> object:
+    """Return a plugin whose one hook is that function."""
+    marked: Any = hookimpl
+    module = ModuleType("given")
+    setattr(module, name, marked(**marks)(function))
+    return module

@@ -333,7 +333,12 @@ def test_a_zip_file_on_the_path_is_read(tmp_path: Path) -> None:
     lay_out(tmp_path / "out", "atlas-zip", "4.0", plugins={"zip": "m"}, direct_url=EDITABLE)
     archive = zipped(tmp_path / "in", tmp_path / "app.pyz")
     (found,) = scan([archive, str(tmp_path / "out")]).plugins
-    assert (found.version, found.offers, found.requires, found.editable) == ("3.0", ("tool.z",), {"x"}, False)
+    assert (found.version, found.offers, found.requires, found.editable) == (
+        "3.0",
+        ("tool.z",),
+        frozenset({"x"}),
+        False,
+    )
     assert archive in found.location
     (found,) = scan([str(tmp_path / "out"), archive]).plugins
     assert found.version == "4.0"
