@@ -42,6 +42,16 @@ def get_weather(city: str, day: str | None = None) -> str:
     return ""
 
 
+def translate(text: str, target: Literal["french", "german"]) -> str:
+    """Translate a text into another language."""
+    return ""
+
+
+def send_email(to: str, subject: str, body: str) -> str:
+    """Send a message."""
+    return ""
+
+
 def word_count(text: str) -> int:
     """Count the words in a text."""
     return 0
@@ -128,6 +138,12 @@ def make(schemas: Any, function: Any) -> ToolSchema:
         (get_weather, "weather for city of Paris.", {"city": "Paris"}),
         (get_weather, "weather city: New York", {"city": "New York"}),
         (get_weather, "weather city: Paris, day=tomorrow", {"city": "Paris", "day": "tomorrow"}),
+        (translate, 'translate "in french" into German', {"text": "in french", "target": "german"}),
+        (
+            send_email,
+            'send an e-mail to bob@example.com with subject "Hi" and body "Hello there"',
+            {"to": "bob@example.com", "subject": "Hi", "body": "Hello there"},
+        ),
         (word_count, "count the words in this text: one two 3", {"text": "one two 3"}),
         (square, "the square of 12", {"n": 12}),
         (average, "the average of 1, 2 and 3.5", {"values": [1, 2, 3.5]}),
@@ -231,6 +247,15 @@ def test_a_tool_is_found_by_two_words_of_its_description() -> None:
     assert concerns("is the host example.com reachable", tool)
     assert not concerns("the host of the show", tool)
     assert not concerns("anything", ToolSchema(name="ping"))
+    shutdown = ToolSchema(name="shutdown", description="Shut down the machine.")
+    reboot = ToolSchema(name="reboot_machine", description="Reboot the machine.")
+    status = ToolSchema(name="order_status", description="Get the status of an order.")
+    assert concerns("please shutdown", shutdown)
+    assert concerns("reboot the machine", reboot)
+    assert concerns("what is the status of the order", status)
+    assert not concerns("what is a shutdown?", shutdown)
+    assert not concerns("what is a machine reboot?", reboot)
+    assert not concerns("", reboot)
     sender = ToolSchema(name="outbox", description="Send a letter to a friend.")
     assert concerns("send a letter to my friend", sender)
     assert not concerns("did you send a letter to my friend", sender)

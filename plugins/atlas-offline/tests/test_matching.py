@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from atlas_offline.matching import Match, Refusal, forms, match
+from atlas_offline.matching import Match, Refusal, match
 
 from atlas_core import Example, ToolHints, ToolSchema
 
@@ -167,6 +167,14 @@ def test_arguments_may_be_given_as_json(question: str) -> None:
     assert arguments(match(question, [hinted(parse=lambda _: None)])) == {"text": "a b"}
 
 
+@pytest.mark.parametrize("question", ["the shutdown please", "shutdown now?", "a shutdown", "shutdown, they say"])
+def test_a_tool_s_name_as_a_plain_word_is_no_call(question: str) -> None:
+    """Only an order runs a tool that needs nothing else from the question."""
+    tool = ToolSchema(name="shutdown", description="Shut down the machine.")
+    found = match(question, [tool])
+    assert isinstance(found, Match) == (question == "shutdown now?")
+
+
 @pytest.mark.parametrize("question", ["tool {text: 1}", "tool [1]", "tool {"])
 def test_faulty_json_is_no_call(question: str) -> None:
     """Half a JSON object is not completed."""
@@ -197,16 +205,6 @@ def test_of_two_searches_one_must_be_named() -> None:
 def test_a_number_alone_is_no_question(text: str) -> None:
     """Not even for a tool that would take it."""
     assert reason(match(text, [hinted(parse=lambda q: {"text": q})], fallback=True)) == "a number alone is no question"
-
-
-def test_forms_go_from_the_question_as_it_is_to_its_core() -> None:
-    """The first form is the question itself, the last its barest."""
-    assert list(forms("Hey, could you tell me 2 + 2 please?")) == [
-        "Hey, could you tell me 2 + 2 please?",
-        "Hey, could you tell me 2 + 2 please",
-        "could you tell me 2 + 2",
-        "2 + 2",
-    ]
 
 
 def test_the_most_telling_reason_is_given(schemas: Any, tools: Any) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from atlas_core import ToolSchema
-from atlas_offline.matching import Match, Refusal, forms, match
+from atlas_offline.matching import Match, Refusal, match
+from atlas_offline.phrasing import forms
 from atlas_offline.words import name_words
 
 __all__ = [

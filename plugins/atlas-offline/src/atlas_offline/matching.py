@@ -5,35 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from atlas_core import ToolHints, ToolSchema
 from atlas_offline import extraction
 from atlas_offline.lookalikes import calculates, lookalike
+from atlas_offline.phrasing import forms
 from atlas_offline.relevance import concerns
 from atlas_offline.words import name_words, number_values, phrases, unused_numbers
 
-__all__ = ["AN_EXAMPLE", "Match", "Refusal", "forms", "match", "numbers_in"]
+__all__ = ["AN_EXAMPLE", "Match", "Refusal", "match", "numbers_in"]
 
 _LOG = logging.getLogger(__name__)
-_POLITE_START = re.compile(
-    r"^(?:(?:hey|hi|hello|ok|okay|well|so|and|also|please|now|first|firstly|atlas|then|finally|"
-    r"thanks|thank you|good (?:morning|afternoon|evening))\b[,!. ]*)+",
-    re.IGNORECASE,
-)
-_POLITE_ASK = re.compile(
-    r"^(?:(?:can|could|would|will) (?:you|u)(?: please| kindly)?|i(?: would|'d) like(?: you)? to(?: know)?|"
-    r"i (?:want|need)(?: you)? to(?: know)?|please|kindly)\s+(?:(?:just|also) )?(?:(?:tell|show) me |let me know )?",
-    re.IGNORECASE,
-)
-_INDIRECT = re.compile(r"^(?:what|how much) (.+?) (?:is|are|equals?|makes?)[\s?!.]*$", re.IGNORECASE)
-_POLITE_END = re.compile(r"[,\s]*\b(?:please|thanks|thank you|for me|pls)\b[\s.!?]*$", re.IGNORECASE)
-_BY_NAME = re.compile(
-    r"^(?:please )?(?:(?:use|using|with|via|call|run|ask|invoke)\s+)?(?:the\s+)?[`'\"]?(?P<name>[\w-]+)[`'\"]?[:,]?\s+",
-    re.IGNORECASE,
-)
-_USE = re.compile(r"(?:please )?(?:use|using|with|via|ask)\b", re.IGNORECASE)
+_USE = re.compile(r"(?:please )?(?:use|using|with|via|call|run|ask|invoke)\s+(?:the\s+)?", re.IGNORECASE)
+_NAME = re.compile(r"[`'\"]?(?P<name>[\w-]+)[`'\"]?(?P<gap>[:,]?\s+)")
 _AFTER_NAME = re.compile(r"^(?:tool\b[:,]?\s*)?(?:to|and|for|on|with(?: the)? arguments?|with|:)?\s*", re.IGNORECASE)
 
 AN_EXAMPLE = "an example of the tool"
@@ -100,16 +86,19 @@ def match(clause: str, tools: Sequence[ToolSchema], *, fallback: bool = False) -
 
 
 def _named_tool(clause: str, tools: Sequence[ToolSchema]) -> tuple[ToolSchema, str] | None:
-    found = _BY_NAME.match(clause)
+    """Find the tool that the clause names: after "use" or the like, or by a name that can be no plain word here."""
+    use = _USE.match(clause)
+    found = _NAME.match(clause, use.end() if use else 0)
     if not found or not clause[found.end() :].strip():
         return None
+    rest = clause[found.end() :]
     wanted = found["name"].lower().replace("-", "_")
+    if not (use or "_" in wanted or ":" in found["gap"] or rest.startswith("{")):
+        return None
     for tool in tools:
         whole = tool.name.lower().replace("-", "_")
-        # "calculator" for calculator_tool counts after "use the" only, or a tool called `time` would take "time flies".
-        short = whole.removesuffix("_tool") if _USE.match(clause) else whole
-        if wanted in (whole, short):
-            return tool, _AFTER_NAME.sub("", clause[found.end() :], count=1)
+        if wanted == whole or (use and wanted == whole.removesuffix("_tool")):
+            return tool, _AFTER_NAME.sub("", rest, count=1)
     return None
 
 
@@ -167,18 +156,6 @@ def _checked(found: Match) -> Match | Refusal:
         _LOG.warning("the hints of tool %r gave arguments that are no JSON values", found.tool.name)
         return Refusal(f"the hints of {found.tool.name} gave arguments that are no JSON values", rank=1)
     return found
-
-
-def forms(clause: str) -> Iterator[str]:
-    """Yield the clause as it is, then without polite words, each also without its last punctuation."""
-    seen = set()
-    bare = _POLITE_END.sub("", _POLITE_START.sub("", clause))
-    asked = _POLITE_ASK.sub("", bare)
-    for text in (clause, bare, asked, _INDIRECT.sub(r"what is \1", asked)):
-        for form in (text.strip(), text.strip().rstrip("?!., ")):
-            if form and form not in seen:
-                seen.add(form)
-                yield form
 
 
 def _hinted(clause: str, tool: ToolSchema, *, named: bool) -> Match | Refusal | None:

@@ -18,7 +18,7 @@ __all__ = ["Reader", "read_all", "unquote"]
 _PLAIN_NUMBER = frozenset({"n", "x", "num", "number", "value", "integer", "int", "float", "arg"})
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`")
 _JSON_TAIL = re.compile(r"\{.*\}$", re.DOTALL)
-_TELLING = r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|\w*[\d._-]\w[\w.-]*)"
+_TELLING = r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[\w.+-]+@[\w.-]+\w|https?://[^\s,]+|\w*[\d._-]\w[\w.-]*)"
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ def read_quoted(reader: Reader, params: Sequence[Parameter]) -> None:
         return
     texts = [next(g for g in m.groups() if g is not None) for m in found]
     lists = [p for p in reader.open(params, "array") if p.item_kind == "text"]
-    plain = reader.open(params, "text", "path")
+    plain = [p for p in reader.open(params, "text", "path") if not p.enum]
     if len(lists) == 1 and not any(p.required for p in plain):
         reader.take(lists[0], texts, *(m.span() for m in found))
         return

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from atlas_core import ToolSchema
+from atlas_offline.phrasing import forms
 from atlas_offline.schemas import parameters
 from atlas_offline.words import READ_WORDS, content_words, name_words, stem, words
 
@@ -21,7 +21,10 @@ EFFECT_WORDS = frozenset(
     turn uninstall unlock update upload write
     """.split()
 )
-_YES_NO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|will|should|may|must)\b", re.IGNORECASE)
+# "Get the status of an order" only reads; what is named for one of these does not.
+_NEVER_NOUNS = frozenset(
+    {"delete", "destroy", "erase", "kill", "overwrite", "purge", "remove", "shutdown", "uninstall"}
+)
 _FILLER = frozenset({"of", "the", "a", "an", "and", "or", "for", "to", "in", "by", "from", "with", "is", "as", "on"})
 
 
@@ -40,28 +43,35 @@ def known_words(tool: ToolSchema) -> frozenset[str]:
 
 
 def concerns(clause: str, tool: ToolSchema) -> bool:
-    """Tell whether the clause speaks of the tool: by all words of its name, or by two words of its description."""
-    said = {word.text for word in words(clause)}
+    """Tell whether the clause speaks of the tool: by all words of its name, or by two words of its description.
+
+    A tool that may change something must be ordered: the clause begins with its verb.
+    """
+    said = [word.text for word in words(clause)]
+    if not _may_run(clause, tool, said):
+        return False
     stems = {stem(word) for word in said}
     name = [w for w in name_words(tool.name) if w not in READ_WORDS and w not in _FILLER]
-    effects = [w for w in name if w in EFFECT_WORDS]
-    action = _action(tool)
-    if effects and (not said.issuperset(effects) or _YES_NO.match(clause)):
-        return False
     if name and all(stem(w) in stems for w in name):
         return True
-    if action and (action not in said or _YES_NO.match(clause)):
-        return False
     about = {stem(w.text) for w in content_words(tool.description) if w.text not in READ_WORDS}
     asked = {stem(w.text) for w in content_words(clause) if w.text not in READ_WORDS}
     return len(about & asked) >= 2 or (
-        not name and bool(asked) and asked <= about | {stem(w) for w in name_words(tool.name)}
+        not name and bool(asked) and asked <= about | set(map(stem, name_words(tool.name)))
     )
 
 
-def _action(tool: ToolSchema) -> str:
-    """Return the verb that a description begins with, if it may change something; a read verb, or none, is ""."""
-    first = next(words(tool.description), None)
-    if first is None:
-        return ""
-    return first.text if first.text in EFFECT_WORDS else ""
+def _may_run(clause: str, tool: ToolSchema, said: list[str]) -> bool:
+    """Tell whether the clause is an order where the tool needs one: "what is a shutdown?" is none."""
+    name = name_words(tool.name)
+    verb = next((word.text for word in words(tool.description)), "")
+    reads = verb in READ_WORDS or (name and name[0] in READ_WORDS)
+    verbs = {w for w in name if w in EFFECT_WORDS} or ({verb} & EFFECT_WORDS)
+    if reads and not verbs & _NEVER_NOUNS:
+        return True
+    barest = list(forms(clause))[-1:]
+    first = next((word.text for form in barest for word in words(form)), "")
+    if verbs:
+        return verbs.issubset(said) and first in verbs
+    # Nothing else in the question has to fit a tool without parameters, so its name must be an order too.
+    return any(p.required for p in parameters(tool)) or first in {*name, verb}

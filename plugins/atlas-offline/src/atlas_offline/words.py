@@ -41,7 +41,7 @@ READ_WORDS = frozenset(
     """.split()
 )
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_WORD = re.compile(r"(?:\be-(?=mail))?[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBER = re.compile(
     r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+(?!\w))?"
@@ -84,7 +84,7 @@ def _after_digit(text: str, match: re.Match[str]) -> bool:
 def words(text: str) -> Iterator[Word]:
     """Yield the words of a text in lower case, numbers left out."""
     for match in _WORD.finditer(text):
-        yield Word(match[0].lower().replace("’", "'"), match.start(), match.end())
+        yield Word(match[0].lower().replace("’", "'").replace("e-mail", "email"), match.start(), match.end())
 
 
 def stem(word: str) -> str:
