@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from atlas_core.errors import PluginConflictError, PluginError, SettingsError
-from atlas_core.names import did_you_mean, prefixed, same_name
+from atlas_core.names import did_you_mean, prefixed, same_name, tool_form
 
 if TYPE_CHECKING:
     from atlas_core.discovery import Discovery
@@ -153,7 +153,7 @@ class Catalog:
         for record in self.records:
             for offer in record.offers.of(kind) if record.offers is not None else ():
                 named = self._prefixed(offer) if kind == "tool" else offer
-                found.setdefault(same_name(named.name), []).append(named)
+                found.setdefault(_form(kind, named.name), []).append(named)
         for key, offers in found.items():
             if len(offers) > 1:
                 self._conflicts[kind, key] = _conflict(kind, offers)
@@ -228,7 +228,7 @@ class Catalog:
             PluginError: A plugin that failed declares the name; or nobody offers it, and a plugin failed that might.
             SettingsError: Nobody offers the name, or the failed plugin's options don't fit.
         """
-        key = same_name(name)
+        key = _form(kind, name)
         if (kind, key) in self._conflicts:
             raise copy.copy(self._conflicts[kind, key])
         if key in self._offers[kind]:
@@ -251,14 +251,21 @@ class Catalog:
     def _declares(self, record: PluginRecord, kind: Kind, name: str) -> bool:
         prefix = self._prefixes.get(same_name(record.name), "") if kind == "tool" else ""
         declared = (offer.partition(".") for offer in record.declared)
-        return any(of == kind and same_name(prefixed(prefix, own)) == same_name(name) for of, _, own in declared)
+        return any(of == kind and _form(kind, prefixed(prefix, own)) == _form(kind, name) for of, _, own in declared)
 
     def _remedy(self, kind: Kind, name: str) -> str:
         chosen = {record.owner for record in self.records}
         for plugin in self._discovery.plugins if self._discovery is not None else ():
-            if plugin.owner not in chosen and any(same_name(o) == same_name(f"{kind}.{name}") for o in plugin.offers):
+            declared = (offer.partition(".") for offer in plugin.offers)
+            offers = any(of == kind and _form(kind, own) == _form(kind, name) for of, _, own in declared)
+            if offers and plugin.owner not in chosen:
                 return f"plugin {plugin.name!r} of {plugin.distribution} offers it: add it to plugins.enabled"
         return did_you_mean(name, (offer.name for offer in self._offers[kind].values()), what="on offer")
+
+
+def _form(kind: Kind, name: str) -> str:
+    # Servers name tools with dots, which are not underscores; the other names are Atlas' own.
+    return tool_form(name) if kind == "tool" else same_name(name)
 
 
 def _order(owner: Owner) -> tuple[str, str, str, str]:

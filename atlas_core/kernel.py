@@ -22,7 +22,7 @@ from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
 from atlas_core.llm.manager import LLMManager
 from atlas_core.making import make
-from atlas_core.names import same_name
+from atlas_core.names import did_you_mean, prefixed, same_name
 from atlas_core.owner import Owner
 from atlas_core.permissions import is_pattern, matches
 from atlas_core.plugins import PluginHost
@@ -221,6 +221,7 @@ class Kernel(BaseService):
             PluginError: A plugin that the profile needs failed.
         """
         key, settings = self.loaded.profile(profile)
+        self._check_plugin_names()
         where = f"ai.agents.profiles.connections.{key}"
         catalog = self.catalog(key)
         kind = catalog.find("agent", settings.type)
@@ -257,6 +258,21 @@ class Kernel(BaseService):
         with contextlib.suppress(TypeError):  # a foreign class may allow no weak references; its maker stops it
             self._agents.add(agent)
         return agent
+
+    def _check_plugin_names(self) -> None:
+        """Refuse tables for plugins that are not there: a misspelt one would leave the real one at its defaults."""
+        known = [*(plugin.name for plugin in self.discovery.plugins), *self._host.given]
+        plugins = self.settings.plugins
+        for table, names in (("options", plugins.options), ("prefix", plugins.prefix)):
+            for name in names:
+                if same_name(name) not in map(same_name, known):
+                    key = f"plugins.{table}.{name}"
+                    raise SettingsError(
+                        f"plugin {name!r} is not installed",
+                        key=key,
+                        source=self._source(key),
+                        remedy=did_you_mean(name, known, what="installed"),
+                    )
 
     def _disabled(self) -> str | None:
         if self.settings.ai.agents.enabled:
@@ -352,12 +368,9 @@ class Kernel(BaseService):
             self._warnings.append(str(error))
             log.warning("%s", error)
             return
-        taken = {same_name(offered.name) for offered in catalog.tools}
         for tool in tools:
-            name = f"{offer.prefix}_{_tool_name(tool)}" if offer.prefix else _tool_name(tool)
+            name = prefixed(offer.prefix, _tool_name(tool))
             if any(matches(wanted, name) for wanted in settings.tools):
-                if same_name(name) in taken and name not in registry:
-                    continue
                 registry.register(cast("Tool", tool), prefix=offer.prefix or None, owner=offer.owner)
 
     async def _tools_of(self, provider: ToolProvider) -> list[object]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-__all__ = ["did_you_mean", "find_name", "nearest", "prefixed", "same_name"]
+__all__ = ["did_you_mean", "find_name", "nearest", "prefixed", "same_name", "tool_form"]
 
 _SEPARATORS = re.compile(r"[-_.]+")
 _T = TypeVar("_T")

@@ -108,9 +108,9 @@ def test_names_lead_to_objects_and_owners() -> None:
     assert record.offers.names == ("agent.react", "executor.fast", "llm.gpt", "tool.send")
 
 
-@pytest.mark.parametrize("name", ["my-tool", "my_tool", "My.Tool"])
+@pytest.mark.parametrize("name", ["my-tool", "my_tool", "My_Tool"])
 def test_names_compare_loosely(name: str) -> None:
-    """Dash, underscore, point and case make no difference."""
+    """Dash, underscore and case make no difference; a point is part of a tool's name."""
     assert Catalog([loaded("p", "my_tool")]).find("tool", name).value.name == "my_tool"
 
 

@@ -315,6 +315,25 @@ def test_an_unknown_profile_or_backend_is_an_error_with_a_suggestion() -> None:
         Kernel(settings(), plugins=[]).agent()
 
 
+@pytest.mark.parametrize("table", [{"options": {"scriptd": {"x": 1}}}, {"prefix": {"scriptd": "x"}}])
+def test_a_table_for_a_plugin_that_is_not_there_is_an_error(table: dict[str, Any]) -> None:
+    """A misspelt table would leave the plugin at its defaults."""
+    kernel = Kernel(settings(plugins=table), plugins=[("scripted", Scripted())])
+    with pytest.raises(SettingsError, match=r"'scriptd' is not installed.*did you mean 'scripted'"):
+        kernel.agent()
+
+
+async def test_names_that_differ_by_a_dot_are_two_tools() -> None:
+    """Case 14: `calendar.add` and `calendar_add` don't merge, in registry, catalogue and permissions."""
+    from atlas_core import FunctionTool
+
+    dotted, plain = FunctionTool(add, name="calendar.add"), FunctionTool(add, name="calendar_add")
+    plugins = [("s", Scripted()), ("a", Tools(dotted)), ("b", Tools(plain))]
+    async with Kernel(settings({"tools": ["calendar.add"]}), plugins=plugins) as kernel:
+        agent = kernel.agent()
+        assert agent.parts.tools.names == ["calendar.add"]  # type: ignore[attr-defined]  # ours
+
+
 def test_one_connection_needs_no_name_and_several_do() -> None:
     """The only connection is meant; among several the profile must choose."""
     both = settings({"connection_name": ""})

@@ -8,7 +8,7 @@ from typing import Any
 
 from atlas_core.errors import PluginConflictError, ToolDefinitionError, UnknownToolError
 from atlas_core.interfaces.tools import AIToolProtocol, Tool, ToolSchema
-from atlas_core.names import did_you_mean, nearest, tool_form
+from atlas_core.names import did_you_mean, nearest, prefixed, tool_form
 from atlas_core.owner import Owner
 from atlas_core.permissions import is_pattern, matches
 from atlas_core.tools.arguments import ArgumentChecker
@@ -60,7 +60,7 @@ class ToolRegistry:
         made = as_tool(tool)
         name = _checked_name(made)
         if prefix:
-            name = prefix + name if prefix[-1] in "_-.:/" else f"{prefix}_{name}"
+            name = prefixed(prefix, name)
             made = RenamedTool(made, name)
         self._refuse_taken(name, owner)
         lenient = not getattr(made, "strict_arguments", False)
