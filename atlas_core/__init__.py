@@ -109,6 +109,8 @@ if TYPE_CHECKING:
     from atlas_core.tools.function import FunctionTool as FunctionTool
     from atlas_core.tools.function import tool as tool
     from atlas_core.tools.registry import ToolRegistry as ToolRegistry
+    from atlas_core.tools.strict import strict_parameters as strict_parameters
+    from atlas_core.tools.wire_names import wire_names as wire_names
 
 _HOMES = {
     "agents.service": ("AgentService", "RunStream"),
@@ -211,6 +213,8 @@ _HOMES = {
     "settings.models": ("AgentProfileSettings", "AtlasSettings"),
     "tools.function": ("FunctionTool", "tool"),
     "tools.registry": ("ToolRegistry",),
+    "tools.strict": ("strict_parameters",),
+    "tools.wire_names": ("wire_names",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
