@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.llm import BaseLLM as BaseLLM
     from atlas_core.interfaces.llm import Capabilities as Capabilities
     from atlas_core.interfaces.llm import ConnectionConfig as ConnectionConfig
+    from atlas_core.interfaces.llm import ConnectionReport as ConnectionReport
     from atlas_core.interfaces.llm import FinishReason as FinishReason
     from atlas_core.interfaces.llm import LLMDefaults as LLMDefaults
     from atlas_core.interfaces.llm import LLMDelta as LLMDelta
@@ -170,6 +171,7 @@ _HOMES = {
         "BaseLLM",
         "Capabilities",
         "ConnectionConfig",
+        "ConnectionReport",
         "FinishReason",
         "LLMDefaults",
         "LLMDelta",

@@ -20,6 +20,7 @@ __all__ = [
     "BaseLLM",
     "Capabilities",
     "ConnectionConfig",
+    "ConnectionReport",
     "FinishReason",
     "LLMDefaults",
     "LLMDelta",
@@ -68,13 +69,16 @@ class LLMDefaults:
         system: The system prompt, or None.
         tools: The tools on offer, in name order.
         max_output_tokens: Upper bound of one answer, or None for the provider's own.
-        options: Options of the run for this provider, already validated by it.
+        output_schema: JSON Schema that the answer's text must meet, an object's; None for free text. Only set where
+            the capabilities have `schema_output`.
+        output_name: A name for that schema, of letters, digits, `_` and `-`.
     """
 
     system: str | None = None
     tools: tuple[ToolSchema, ...] = ()
     max_output_tokens: int | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
+    output_schema: Mapping[str, object] | None = None
+    output_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +88,15 @@ class LLMRequest:
     Attributes:
         messages: The conversation without the system prompt; read-only, and never changes once made.
         deadline: When the run ends, on the clock of `time.monotonic()`, or None.
-        system, tools, max_output_tokens, options: As in `LLMDefaults`.
+        system, tools, max_output_tokens, output_schema, output_name: As in `LLMDefaults`.
     """
 
     messages: Sequence[ChatMessage]
     system: str | None = None
     tools: tuple[ToolSchema, ...] = ()
     max_output_tokens: int | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
+    output_schema: Mapping[str, object] | None = None
+    output_name: str = ""
     deadline: float | None = None
 
 
@@ -105,6 +110,8 @@ class LLMResponse:
         usage: What the request used.
         model: The model that answered, where the server names it.
         request_id: The server's id, where it gives one.
+        connection: The connection that answered, where that is another one than was asked; set by the kernel.
+        notes: What an operator should know, such as a fallback; told as warnings.
     """
 
     message: ChatMessage
@@ -112,6 +119,8 @@ class LLMResponse:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     request_id: str | None = None
+    connection: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +196,8 @@ class LLMSession:
             system=d.system,
             tools=d.tools,
             max_output_tokens=d.max_output_tokens,
-            options=d.options,
+            output_schema=d.output_schema,
+            output_name=d.output_name,
             deadline=deadline,
         )
 
@@ -205,6 +215,25 @@ class LLMSession:
 
     async def aclose(self) -> None:
         """Free what the session holds; the run calls it at its end, however that comes about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionReport:
+    """What a look at a connection found.
+
+    Attributes:
+        answers: Whether the model answered.
+        detail: What was found or went wrong, in a sentence.
+        models: The models the server names, sorted; empty if it names none.
+        tools: Whether a request with a tool was accepted; None if that was not tried.
+        streaming: Whether an answer came in pieces; None if that was not tried.
+    """
+
+    answers: bool
+    detail: str = ""
+    models: tuple[str, ...] = ()
+    tools: bool | None = None
+    streaming: bool | None = None
 
 
 class BaseLLM(BaseService):
@@ -237,6 +266,18 @@ class BaseLLM(BaseService):
     def open(self, defaults: LLMDefaults) -> LLMSession:
         """Begin a run's conversation."""
         return LLMSession(self, defaults)
+
+    async def list_models(self) -> list[str]:
+        """Return the models the server names, sorted; the base knows of none."""
+        return []
+
+    async def check(self) -> ConnectionReport:
+        """Look whether the model answers, for people who set a connection up; the base only starts it."""
+        await self.start()
+        can = self.capabilities
+        return ConnectionReport(
+            answers=True, detail=self.label, models=tuple(await self.list_models()), tools=can.native_tools
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
