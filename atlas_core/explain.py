@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from atlas_core import builtin
 from atlas_core.errors import SettingsError
 from atlas_core.kernel import BUILTIN
-from atlas_core.names import did_you_mean, same_name
+from atlas_core.names import did_you_mean, prefixed, same_name
 from atlas_core.permissions import decide, is_pattern, matches, unmatched_rules
 from atlas_core.plugins import PluginHost
 from atlas_core.settings.secrets import masked
@@ -180,7 +180,12 @@ def explain(kernel: Kernel, profile: str | None = None) -> Explanation:
         variables=_variables(table.options if table else {}),
         tools=tools,
         limits={name: getattr(settings, name) for name in _LIMITS},
-        problems=(*_disabled(kernel), *([problem] if problem else []), *_missing(used)),
+        problems=(
+            *_disabled(kernel),
+            *([problem] if problem else []),
+            *_missing(used),
+            *offers.conflicts(used),
+        ),
         warnings=(*selection.warnings, *_undeclared(used), *offers.warnings(settings)),
     )
 
@@ -248,6 +253,7 @@ class _Offers:
         self._silent = any(not plugin.offers for plugin in selection.chosen) or bool(selection.given)
         self._any = bool(selection.chosen or selection.given)
         self._chosen = selection.chosen
+        self._refused = selection.problems
         self._declared: dict[str, list[tuple[str, Owner]]] = {}
         (own,) = PluginHost(plugins=[(BUILTIN, builtin)]).load_given()
         for offer in own.offers.names if own.offers is not None else ():
@@ -259,7 +265,7 @@ class _Offers:
 
     def _add(self, offer: str, owner: Owner, prefix: str) -> None:
         kind, _, name = offer.partition(".")
-        shown = f"{prefix}_{name}" if prefix and kind == "tool" else name
+        shown = prefixed(prefix, name) if kind == "tool" else name
         self._declared.setdefault(kind, []).append((shown, owner))
 
     def find(self, kind: Kind, name: str, options: Mapping[str, object]) -> ExplainedName:
@@ -278,6 +284,9 @@ class _Offers:
         return ("after import" if self._any else "missing"), hint
 
     def _elsewhere(self, kind: Kind, name: str) -> str:
+        for record in self._refused:
+            if record.plugin is not None and _declares(record.plugin, kind, name):
+                return str(record.error)
         for plugin in self._kernel.discovery.plugins:
             if plugin not in self._chosen and _declares(plugin, kind, name):
                 return f"plugin {plugin.name!r} of {plugin.distribution} declares it: add it to plugins.enabled"
@@ -304,6 +313,14 @@ class _Offers:
         known, hint = self._undeclared("tool", name)
         decision = "" if known == "missing" else str(rule.decision)
         return ExplainedTool(name=name, decision=decision, because=rule.because, known=known, hint=hint)
+
+    def conflicts(self, used: Iterable[tuple[str, ExplainedName | ExplainedTool]]) -> Iterable[str]:
+        """Tell which of the names in use several plugins declare; an agent with such a name can't be made."""
+        for what, entry in used:
+            kind = {"agent type": "agent", "model provider": "llm"}.get(what, what)
+            owners = [owner for name, owner in self._declared.get(kind, ()) if matches(name, entry.name)]
+            if len(owners) > 1 and entry.owner == owners[0]:
+                yield f"{what} {entry.name!r} is declared by {' and by '.join(map(str, owners))}"
 
     def warnings(self, settings: AgentProfileSettings) -> tuple[str, ...]:
         """Tell the rules and patterns that match nothing, where every plugin declares what it offers."""

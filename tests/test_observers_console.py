@@ -118,16 +118,15 @@ async def test_text_comes_as_it_is_written() -> None:
     """Pieces are drawn at once, and the answer is not drawn twice."""
     stream = io.StringIO()
     tree = ConsoleTree(stream)
-    run_id = {"run_id": "r"}
-    tree.on_event(RunStarted(**run_id, message=ChatMessage.user("?"), model="m"))
+    tree.on_event(RunStarted(run_id="r", message=ChatMessage.user("?"), model="m"))
     seen = []
     for text in ("first\n", "", "second"):
-        tree.on_event(TextDelta(**run_id, text=text))
+        tree.on_event(TextDelta(run_id="r", text=text))
         seen.append(stream.getvalue())
     assert seen == ["model: m\n  reply: first\n    "] * 2 + ["model: m\n  reply: first\n    second"]
     reply = ChatMessage.assistant("first\nsecond")
-    tree.on_event(ModelResponded(**run_id, message=reply, finish_reason="stop", usage=Usage(), duration_s=0))
-    tree.on_event(RunEnded(**run_id, outcome=RunOutcome.ANSWERED, output=reply.text))
+    tree.on_event(ModelResponded(run_id="r", message=reply, finish_reason="stop", usage=Usage(), duration_s=0))
+    tree.on_event(RunEnded(run_id="r", outcome=RunOutcome.ANSWERED, output=reply.text))
     assert stream.getvalue() == "model: m\n  reply: first\n    second\n"
 
 

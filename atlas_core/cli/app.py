@@ -12,9 +12,8 @@ import typer
 from atlas_core._version import __version__
 from atlas_core.cli import chat, config, explain, init, plugins, tools, trace
 from atlas_core.cli import run as run_once
-from atlas_core.cli.output import DEBUG, fail, flush, prepare_streams, say
-from atlas_core.cli.running import Interrupted
-from atlas_core.cli.status import ExitStatus, status_of
+from atlas_core.cli.output import DEBUG, abandon_output, fail, flush, prepare_streams, say
+from atlas_core.cli.status import ExitStatus, Interrupted, status_of
 from atlas_core.errors import AtlasError
 
 __all__ = ["app", "end_process", "run"]
@@ -40,14 +39,19 @@ app.add_typer(config.app, name="config")
 app.add_typer(trace.app, name="trace")
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and exit.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and the log.")] = False,
-) -> None:
-    if version:
+def _version(asked: bool) -> None:
+    if asked:
         say(f"atlas {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and the log.")] = False,
+) -> None:
     DEBUG.on = debug
     if debug:
         logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -75,11 +79,15 @@ def run(words: Sequence[str]) -> int:
         else:
             fail(f"unexpected {type(exc).__name__}: {exc}; `atlas --debug ...` shows where")
         status = ExitStatus.FAILED
-    return int(status) if flush() else ExitStatus.BROKEN_PIPE
+    if status == ExitStatus.BROKEN_PIPE or not flush():
+        abandon_output()
+        return ExitStatus.BROKEN_PIPE
+    return int(status)
 
 
 def _run(words: Sequence[str]) -> int:
     command = typer.main.get_command(app)
+    streams = sys.stdout, sys.stderr
     try:
         status = command.main(args=list(words), prog_name="atlas", standalone_mode=False)
     except SystemExit as exc:
@@ -92,6 +100,8 @@ def _run(words: Sequence[str]) -> int:
         if show is None or status is None:
             raise
         show(sys.stderr)  # wrong usage, whichever package the parser's exceptions come from
+    finally:
+        sys.stdout, sys.stderr = streams
     return status if isinstance(status, int) else ExitStatus.OK
 
 

@@ -12,11 +12,11 @@ import typer
 from atlas_core.cli.options import EnvOption, ProfileOption, SettingsOption
 from atlas_core.cli.output import fail, say
 from atlas_core.cli.run import drain
-from atlas_core.cli.running import Interrupted, Interruptible
-from atlas_core.cli.status import ExitStatus
+from atlas_core.cli.status import ExitStatus, Interrupted
 from atlas_core.errors import AtlasError
 
 if TYPE_CHECKING:
+    from atlas_core.cli.running import Interruptible
     from atlas_core.events import Event, Observer
     from atlas_core.interfaces.agents import Agent
     from atlas_core.messages import ChatMessage
@@ -43,6 +43,7 @@ def chat(
     Each line is a message, and the conversation is remembered; /help lists what else there is. An error ends an
     answer, not the conversation. From a pipe the lines are read without a prompt.
     """
+    from atlas_core.cli.running import Interruptible
     from atlas_core.cli.sessions import make_kernel, running_kernel, tell_warnings
     from atlas_core.observers.console import ConsoleTree
     from atlas_core.observers.jsonl import JsonLinesTrace
@@ -85,7 +86,7 @@ class _Thread:
             self.messages = (*self.messages, *event.new_messages)
 
 
-def _converse(loop: Interruptible, agent: "Agent", thread: _Thread, tree: "ConsoleTree") -> None:
+def _converse(loop: "Interruptible", agent: "Agent", thread: _Thread, tree: "ConsoleTree") -> None:
     for line in _lines():
         command = line.strip().lower()
         if command in {"/exit", "/quit"}:
@@ -101,7 +102,7 @@ def _converse(loop: Interruptible, agent: "Agent", thread: _Thread, tree: "Conso
             _answer(loop, agent, line.strip(), thread, tree)
 
 
-def _answer(loop: Interruptible, agent: "Agent", question: str, thread: _Thread, tree: "ConsoleTree") -> None:
+def _answer(loop: "Interruptible", agent: "Agent", question: str, thread: _Thread, tree: "ConsoleTree") -> None:
     try:
         loop.run(lambda: drain(agent, question, tree, thread.messages))
     except Interrupted as exc:

@@ -1,5 +1,6 @@
 """`atlas config`: what is in force, why, and whether it is right."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,6 +99,7 @@ def _problems(kernel: "Kernel") -> Iterator[AtlasError]:
     """Yield what is wrong, one profile after another; one problem hides no other."""
     yield from kernel.loaded.problems()
     yield from _owners_without_plugin(kernel)
+    kernel = _without_orphans(kernel)
     catalogs = []
     for profile in (None, *_own_profiles(kernel)):
         try:
@@ -131,21 +133,35 @@ def _is_set(kernel: "Kernel", path: tuple[str, ...]) -> bool:
     )
 
 
+def _orphans(kernel: "Kernel", table: str) -> list[str]:
+    """Return the names in a table of `plugins` that are no installed plugin's."""
+    known = {same_name(plugin.name) for plugin in kernel.discovery.plugins}
+    return [name for name in getattr(kernel.settings.plugins, table) if same_name(name) not in known]
+
+
 def _owners_without_plugin(kernel: "Kernel") -> Iterator[SettingsError]:
-    installed = [plugin.name for plugin in kernel.discovery.plugins]
-    known = {same_name(name) for name in installed}
     for table in ("options", "prefix"):
-        for name in getattr(kernel.settings.plugins, table):
-            if same_name(name) not in known:
-                key = f"plugins.{table}.{name}"
-                yield SettingsError(
-                    f"there is a table for plugin {name!r}, which is not installed"
-                    if table == "options"
-                    else f"there is a prefix for plugin {name!r}, which is not installed",
-                    key=key,
-                    source=kernel.loaded.origin(key),
-                    remedy=did_you_mean(name, installed, what="installed"),
-                )
+        for name in _orphans(kernel, table):
+            key = f"plugins.{table}.{name}"
+            yield SettingsError(
+                f"plugin {name!r} is not installed",
+                key=key,
+                source=kernel.loaded.origin(key),
+                remedy=did_you_mean(name, (plugin.name for plugin in kernel.discovery.plugins), what="installed"),
+            )
+
+
+def _without_orphans(kernel: "Kernel") -> "Kernel":
+    """Return a kernel without the tables that would keep every agent from being made."""
+    from atlas_core.kernel import Kernel
+
+    plugins = kernel.settings.plugins
+    kept = {
+        table: {key: value for key, value in getattr(plugins, table).items() if key not in _orphans(kernel, table)}
+        for table in ("options", "prefix")
+    }
+    settings = kernel.settings.model_copy(update={"plugins": plugins.model_copy(update=kept)})
+    return Kernel(dataclasses.replace(kernel.loaded, settings=settings))
 
 
 def _unused_connections(kernel: "Kernel", catalogs: "list[Catalog]") -> Iterator[AtlasError]:

@@ -14,7 +14,7 @@ from atlas_core.errors import PluginError
 from atlas_core.observers.text import printable
 from atlas_core.settings.secrets import masked
 
-__all__ = ["DEBUG", "fail", "flush", "prepare_streams", "say", "say_json", "say_table", "warn"]
+__all__ = ["DEBUG", "abandon_output", "fail", "flush", "prepare_streams", "say", "say_json", "say_table", "warn"]
 
 
 class _Debug:
@@ -83,8 +83,13 @@ def flush() -> bool:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at its end and would complain; what is left goes nowhere.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
+
+
+def abandon_output() -> None:
+    """Send what standard output still holds nowhere: Python flushes it once more at its end, and would complain."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

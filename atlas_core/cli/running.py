@@ -12,31 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any, NoReturn, Self, TypeVar
 
-__all__ = ["Interrupted", "Interruptible"]
+from atlas_core.cli.status import Interrupted
+
+__all__ = ["Interruptible"]
 
 _T = TypeVar("_T")
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _NOTE = b"\natlas: stopping; once more ends it at once\n"
-
-
-class Interrupted(Exception):  # noqa: N818  # a signal, no failure
-    """Work was ended by a signal, and has cleaned up.
-
-    Attributes:
-        signal: The signal's number.
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.signal = number
-
-    def __str__(self) -> str:
-        return f"interrupted by {signal.Signals(self.signal).name}"
-
-    @property
-    def status(self) -> int:
-        """The exit status that shells use for it."""
-        return 128 + self.signal
 
 
 class Interruptible:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import signal
 
 from atlas_core.errors import AtlasError, LimitError, RunError
 
-__all__ = ["ExitStatus", "status_of"]
+__all__ = ["ExitStatus", "Interrupted", "status_of"]
 
 
 class ExitStatus(enum.IntEnum):
@@ -37,3 +38,23 @@ def status_of(error: BaseException) -> ExitStatus:
     if isinstance(error, RunError):
         return ExitStatus.FAILED
     return ExitStatus.USAGE if isinstance(error, AtlasError) else ExitStatus.FAILED
+
+
+class Interrupted(Exception):  # noqa: N818  # a signal, no failure
+    """Work was ended by a signal, and has cleaned up.
+
+    Attributes:
+        signal: The signal's number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+    def __str__(self) -> str:
+        return f"interrupted by {signal.Signals(self.signal).name}"
+
+    @property
+    def status(self) -> int:
+        """The exit status that shells use for it."""
+        return 128 + self.signal
