@@ -72,11 +72,11 @@ async def resolve(host: str, port: int, allowed: Sequence[Network]) -> list[Addr
     try:
         found = await run_in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as exc:
-        raise AddressError(f"the host {host!r} can't be found; check its spelling") from exc
+        raise AddressError(f"the host {host[:100]!r} can't be found; check its spelling") from exc
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0])) for entry in found))
     if not addresses or not all(may_reach(address, allowed) for address in addresses):
         raise AddressError(
-            f"the host {host!r} is not on the public internet, so it is not fetched; a network can be allowed with "
+            f"the host {host[:100]!r} is not on the public internet, so it is not fetched; a network can be allowed with "
             "plugins.options.standard-tools.fetch.allowed_private_networks"
         )
     return addresses

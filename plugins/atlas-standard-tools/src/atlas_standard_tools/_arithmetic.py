@@ -118,7 +118,7 @@ def _syntax(expression: str, source: str, exc: SyntaxError) -> str:
         return f"{expression[:60]!r} holds a number with a leading zero; write numbers without"
     if "=" in source:
         return f"{expression[:60]!r} holds an equation or assignment; give one expression to evaluate, without '='"
-    near = source[max(0, (exc.offset or 1) - 1) :][:20]
+    near = source[exc.offset - 1 :][:20] if exc.offset else ""
     place = f" near {near!r}" if near else " at its end"
     return (
         f"{expression[:60]!r} is no arithmetic expression: something is wrong{place}; write one such as '2 * (3 + 4)'"

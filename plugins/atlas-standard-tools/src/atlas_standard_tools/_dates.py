@@ -190,15 +190,16 @@ def shift(moment: Moment, amounts: Amounts) -> Moment:
     try:
         months = moment.at + relativedelta(years=amounts.years, months=amounts.months)
         moved = months + timedelta(weeks=amounts.weeks, days=amounts.days)
-        clamped = (amounts.years or amounts.months) and months.day != moment.at.day
-        notes = (
-            [f"{months.year}-{months.month:02} has no day {moment.at.day}, so its last day is taken"] if clamped else []
-        )
+        if moved == moment.at:
+            moved = moment.at  # the sum forgets which of two equal times on the clock it was
+        notes = moment.notes
+        if (amounts.years or amounts.months) and months.day != moment.at.day:
+            notes += (f"{months.year}-{months.month:02} has no day {moment.at.day}, so its last day is taken",)
         if isinstance(moved, datetime):
-            return _elapse(moved, amounts.clock(), (*moment.notes, *notes))
+            return _elapse(moved, amounts.clock(), notes)
     except (OverflowError, ValueError) as exc:
         raise TimeError("the result lies outside the years 1 to 9999") from exc
-    return Moment(at=moved, notes=(*moment.notes, *notes))
+    return Moment(at=moved, notes=notes)
 
 
 def _check_amounts(amounts: Amounts) -> None:
@@ -217,6 +218,8 @@ def _elapse(moved: datetime, elapsed: timedelta, notes: tuple[str, ...]) -> Mome
             f"{skipped:%Y-%m-%d %H:%M} does not exist in {where}, as the clocks are put forward; {moved:%H:%M} is taken"
         )
         notes = (*notes, note)
+    elif not moved.fold and _is_twice(moved) and _first_of_two(moved) not in notes:
+        notes = (*notes, _first_of_two(moved))
     return Moment(at=(moved.astimezone(UTC) + elapsed).astimezone(moved.tzinfo), notes=notes)
 
 

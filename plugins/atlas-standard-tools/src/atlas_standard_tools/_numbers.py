@@ -165,12 +165,12 @@ def _exact_root(value: Number, degree: int) -> Number | None:
 
 
 def _integer_root(n: int, degree: int) -> int | None:
-    if degree == 2:
-        root = math.isqrt(n)
-    elif n.bit_length() > 900:
-        return None
-    else:
-        root = round(n ** (1 / degree))
+    if n == 0:
+        return 0
+    # Newton's method on whole numbers, from above; doubles the right digits with each round.
+    root = 1 << -(-n.bit_length() // degree)
+    while (closer := ((degree - 1) * root + n // root ** (degree - 1)) // degree) < root:
+        root = closer
     return root if root**degree == n else None
 
 

@@ -6,6 +6,7 @@ import re
 
 __all__ = ["tidy", "unframe"]
 
+_LONGEST = 500
 _SIGNS = str.maketrans({"’": "'", "‘": "'", "−": "-", "–": "-", "—": "-", "\u00a0": " ", "“": '"', "”": '"'})
 _BEFORE = re.compile(
     r"(?:(?:hey|hi|hello|ok|okay|so|please|kindly|quick question)[,:!]?\s+"
@@ -23,7 +24,9 @@ def tidy(question: str) -> str:
 
 
 def unframe(question: str) -> str:
-    """Return the question without greetings, "please" and the marks at its end."""
+    """Return the question without greetings, "please" and the marks at its end; "" if it is too long to be one."""
+    if len(question) > _LONGEST:
+        return ""
     text = tidy(question)
     while match := _BEFORE.match(text):
         text = text[match.end() :]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from email.message import Message
 from urllib.parse import urljoin, urlsplit
+
+from atlas_standard_tools._text import is_text_encoding
 
 __all__ = ["describe", "media_type", "readable"]
 
@@ -22,7 +23,7 @@ def media_type(header: str) -> tuple[str, str | None]:
     return kind, message.get_content_charset()
 
 
-def readable(body: bytes, *, kind: str, charset: str | None, url: str) -> str | None:
+def readable(body: bytes, *, kind: str, charset: str | None, url: str, cut: bool = False) -> str | None:
     """Return the text of a page, or None if it is no text.
 
     Args:
@@ -30,13 +31,14 @@ def readable(body: bytes, *, kind: str, charset: str | None, url: str) -> str | 
         kind: Its media type, lower case; "" if the server did not say.
         charset: What the server said of its encoding.
         url: Its address, which links are completed with.
+        cut: Whether the body was cut, perhaps within a character.
     """
     html = kind in {"text/html", "application/xhtml+xml"} or (not kind and body.lstrip()[:1] == b"<")
     if html and b"<" in body:
         return _html(body, charset, url)
     if (kind and not _TEXTUAL.fullmatch(kind)) or b"\0" in body[:4096]:
         return None
-    return _decoded(body, charset)
+    return _decoded(body, charset, cut=cut)
 
 
 def describe(kind: str, size: int) -> str:
@@ -44,31 +46,21 @@ def describe(kind: str, size: int) -> str:
     return f"[{kind or 'unknown type'}, {size} bytes: no text]"
 
 
-def _decoded(body: bytes, charset: str | None) -> str:
+def _decoded(body: bytes, charset: str | None, *, cut: bool) -> str:
     for name in (charset, "utf-8-sig"):
-        if name and _is_text_codec(name):
+        if name and is_text_encoding(name):
             try:
                 return body.decode(name)
             except UnicodeDecodeError as exc:
-                # A page cut at the size limit may end within a character.
-                if exc.start >= len(body) - 4:
+                if cut and exc.start >= len(body) - 4:
                     return body.decode(name, errors="ignore")
     return body.decode("cp1252", errors="replace")
-
-
-def _is_text_codec(name: str) -> bool:
-    try:
-        codecs.lookup(name)
-        b"".decode(name)
-    except (LookupError, ValueError):
-        return False
-    return True
 
 
 def _html(body: bytes, charset: str | None, url: str) -> str:
     from bs4 import BeautifulSoup
 
-    encoding = charset if charset and _is_text_codec(charset) else None
+    encoding = charset if charset and is_text_encoding(charset) else None
     body = _DECLARATION.sub(b"", body)  # bs4 warns of it, taking XHTML for XML
     soup = BeautifulSoup(body, "html.parser", from_encoding=encoding)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""

@@ -25,7 +25,7 @@ _ASKING = re.compile(
 _ENDING = re.compile(r"\s*(?:(?:is )?equals?(?: to)?(?: what)?|make|makes what|is what|=+)\s*$", re.IGNORECASE)
 # Spellings that look like arithmetic and seldom are: ranges of years, phone numbers, dates, screen sizes, idioms.
 _LOOKALIKE = re.compile(
-    r"\d-\d+-\d|\d/\d+/\d|\b\d{3}-\d{4}\b|\b[12]\d{3}-[12]\d{3}\b|(?<![\d.,])0\d|\d{3,}x\d{3,}"
+    r"\d-\d+-\d|\d/\d+/\d|\b\d{3}-\d{4}\b|\b[12]\d{3}-[12]\d{3}\b|(?<![\d.,])0\d|\d{3,}x\d{3,}|\b0x"
     r"|\b(?:24/7|9/11|7/11|50/50|20/20|4/20|4x4|2x4|10-4)\b|\d\.\d+\.\d|[@#$€£¥_\\:;\"\[\]{}<>|~&]",
     re.IGNORECASE,
 )

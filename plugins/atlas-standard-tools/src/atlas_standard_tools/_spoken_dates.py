@@ -14,12 +14,12 @@ __all__ = ["read_now", "read_reckoning"]
 _WHAT = r"(?:what(?:'s| is|s)|tell|show|give me)"
 _AT_PRESENT = r"(?: (?:right )?now| currently| today)?"
 _PLACE = r"(?: in (?P<zone>.+?))?"
+_TIME = r"(?:time|date|date and time|time and date)"
 _NOW = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"what (?:time|date|day)(?: of the week)? is it{_AT_PRESENT}{_PLACE}{_AT_PRESENT}",
-        rf"{_WHAT} (?:the )?(?:current |local |present )?(?:time|date|date and time|time and date)"
-        rf"{_AT_PRESENT}{_PLACE}{_AT_PRESENT}",
+        rf"{_WHAT} (?:the )?(?:current |local |present )?{_TIME}{_AT_PRESENT}{_PLACE}{_AT_PRESENT}",
         rf"(?:{_WHAT} )?today'?s date{_PLACE}",
         rf"(?:the )?(?:current |local )?(?:time|date and time) in (?P<zone>.+?){_AT_PRESENT}",
         r"(?:current time|current date|time now|the time)",
@@ -36,14 +36,16 @@ _DATE = (
     r"|today|now|tomorrow|yesterday)"
 )
 _UNITS = r"(?:year|month|week|day|hour|minute|second)s?"
-_AMOUNT = rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d+|an?|[a-z]+(?:[ -][a-z]+)*?) {_UNITS})"
-_AMOUNTS = rf"(?P<amounts>{_AMOUNT}(?:(?:,? and |, | ){_AMOUNT})*)"
+_AMOUNT = rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d+|an?|[a-z]+(?:[ -][a-z]+){{0,8}}?) {_UNITS})"
+_AMOUNTS = rf"(?P<amounts>{_AMOUNT}(?:(?:,? and |, | ){_AMOUNT}){{0,4}})"
 _D = rf"(?P<date>{_DATE})"
 _O = rf"(?P<other>{_DATE})"
 _WHEN = (
     r"(?:(?:what(?:'s| is| was| will be| would be)|whats|which|when is|give me) )?(?:the )?(?:(?:what|which) )?"
     r"(?:date|day)?(?: (?:is|was|will be|falls))?(?: it)? ?"
 )
+_FALL = r"(?: (?:be|fall|fall on|on|a))?"
+_FIND = r"(?:(?:what(?:'s| is)|calculate|find) )?"
 _DAY = r"(?:day(?: of the week)?|weekday)"
 _HOW_LONG = r"how (?:many (?:days|weeks|months|years)|long)(?: are| is| were| was)?(?: there| it| left)?"
 _SPAN = rf"(?:between|from) {_D} (?:and|to|until|till) {_O}"
@@ -52,16 +54,14 @@ _RECKONINGS: list[tuple[str, re.Pattern[str]]] = [
     for operation, pattern in (
         (
             "weekday",
-            rf"(?:what|which) {_DAY}(?: (?:is|was|will|does|did))?(?: the)?(?: date)? {_D}"
-            r"(?: (?:be|fall|fall on|on|a))?",
+            rf"(?:what|which) {_DAY}(?: (?:is|was|will|does|did))?(?: the)?(?: date)? {_D}{_FALL}",
         ),
         ("weekday", rf"(?:what(?:'s| is| was) )?the (?:day of the week|weekday) (?:of|for|on) {_D}"),
         ("weekday", rf"on (?:what|which) {_DAY} (?:is|was|does|did|will) {_D}(?: (?:fall|be))?"),
         ("difference", rf"{_HOW_LONG} {_SPAN}"),
         (
             "difference",
-            r"(?:(?:what(?:'s| is)|calculate|find) )?(?:the )?"
-            rf"(?:number of days|days|difference|time|difference in days) {_SPAN}",
+            rf"{_FIND}(?:the )?(?:number of days|days|difference|time|difference in days) {_SPAN}",
         ),
         ("until", rf"{_HOW_LONG} (?:until|till|to) {_D}"),
         ("since", rf"{_HOW_LONG}(?: has it been| have passed| ago)? since {_D}"),

@@ -10,7 +10,10 @@ from atlas_standard_tools._question import unframe
 __all__ = ["read_address", "read_listing", "read_reading", "read_writing"]
 
 _QUOTED = r"\"[^\"]+\"|'[^']+'|`[^`]+`"
-_ENDINGS = "txt|md|rst|csv|tsv|json|jsonl|toml|yaml|yml|ini|cfg|conf|log|py|js|ts|html|htm|css|xml|sql|sh|c|h|cpp|java|go|rs|tex"
+_ENDINGS = "|".join(
+    "txt md rst csv tsv json jsonl toml yaml yml ini cfg conf log py js ts html htm css xml sql sh c h cpp java go rs "
+    "tex".split()
+)
 # A bare name is a file only with an ending that no web address has; others must be called a file, or be quoted.
 _SURE = rf"(?:{_QUOTED}|(?:[\w.-]+/)*[\w-][\w.-]*\.(?:{_ENDINGS}))"
 _CALLED = rf"file (?:{_QUOTED}|[\w./-]+)"
@@ -26,13 +29,13 @@ _READING = [
         rf"what does {_FILE} (?:say|contain)",
     )
 ]
+_LIST = r"(?:list|show(?: me)?)(?: all)?(?: the)?"
 _LISTING = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:list|show(?: me)?)(?: all)?(?: the)? (?:files|folder|directory|files and folders){_HERE}",
+        rf"{_LIST} (?:files|folder|directory|files and folders){_HERE}",
         rf"(?:what|which) files are (?:there{_HERE}|here|in (?:this|the current|the working) (?:folder|directory))",
-        rf"(?:list|show(?: me)?)(?: all)?(?: the)? (?:files|contents?|files and folders) (?:in|of)"
-        rf"(?: the)?(?: folder| directory)? {_FOLDER}",
+        rf"{_LIST} (?:files|contents?|files and folders) (?:in|of)(?: the)?(?: folder| directory)? {_FOLDER}",
         rf"(?:what|which) files are (?:there )?in(?: the)?(?: folder| directory)? {_FOLDER}",
         rf"list(?: the)? (?:folder|directory) {_FOLDER}",
         r"ls",

@@ -119,6 +119,7 @@ _PHRASES: list[tuple[str, str, str]] = [
     ("open", "", r"\("),
     ("close", "", r"\)"),
 ]
+_NESTING = {"open", "call", "prefix", "list", "times-of", "fraction", "root-sign", "percent"}
 _CALL = re.compile(
     r"(sqrt|cbrt|abs|ln|log10|log2|factorial|min|max|gcd|lcm|floor|ceil|mean|median|sum|exp"
     r"|sin|cos|tan|asin|acos|atan|degrees|radians)\("
@@ -139,7 +140,11 @@ def tokens_of(text: str) -> list[Token]:
     Raises:
         Unreadable: A word or sign has no place in arithmetic.
     """
-    return list(_scan(text))
+    tokens = list(_scan(text))
+    # Each of these nests; so many are no question, and the reader calls itself for each.
+    if sum(token.kind in _NESTING or token.value == "^" for token in tokens) > 20:
+        raise Unreadable
+    return tokens
 
 
 def _scan(text: str) -> Iterator[Token]:

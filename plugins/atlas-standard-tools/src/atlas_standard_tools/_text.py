@@ -7,7 +7,7 @@ import mimetypes
 import os
 from dataclasses import dataclass
 
-__all__ = ["TextPart", "describe_binary", "is_binary", "read_part"]
+__all__ = ["TextPart", "describe_binary", "is_binary", "is_text_encoding", "read_part"]
 
 # Longest first: the UTF-32 mark begins with the UTF-16 one.
 _MARKS = [
@@ -42,6 +42,18 @@ class TextPart:
 
 def _mark(head: bytes) -> tuple[int, str] | None:
     return next(((len(mark), name) for mark, name in _MARKS if head.startswith(mark)), None)
+
+
+def is_text_encoding(name: str) -> bool:
+    """Tell whether Python knows an encoding of that name, from bytes to text."""
+    try:
+        codecs.getincrementaldecoder(name)
+        b"    ".decode(name)  # with no bytes at all, Python does not look the name up
+    except UnicodeError:
+        return True
+    except (LookupError, ValueError):
+        return False
+    return True
 
 
 def is_binary(head: bytes) -> bool:
@@ -97,7 +109,7 @@ def _whole_lines(data: bytes, encoding: str) -> bytes:
     newline = "\n".encode(encoding) if _width(encoding) > 1 else b"\n"
     end = data.rfind(newline)
     # Not where that would leave little, as in a file of one long line.
-    return data[: end + len(newline)] if end > len(data) // 2 and end % _width(encoding) == 0 else data
+    return data[: end + len(newline)] if 2 * end >= len(data) and end % _width(encoding) == 0 else data
 
 
 def _decode(data: bytes, encoding: str, *, final: bool) -> tuple[str, int]:

@@ -68,7 +68,7 @@ class Clock:
 
     @tool(effects="read", timeout_s=10, hints=_NOW_HINTS)
     def current_time(self, timezone: str | None = None) -> str:
-        """Tell the present date, time and weekday.
+        """Tell the present date, time and weekday, here or in another time zone.
 
         Args:
             timezone: An IANA name such as "Europe/Paris", a city in one ("Tokyo"), or an offset such as "+02:00".

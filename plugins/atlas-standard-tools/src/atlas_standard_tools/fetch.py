@@ -99,18 +99,13 @@ class Fetcher:
 
     async def _load(self, address: str) -> _Page:
         """Follow redirects by hand: each is a new request to an address that is not trusted."""
-        import httpx
-
         url = self._checked(address, previous=None)
         for _ in range(self._options.max_redirects + 1):
             async with self._client() as client, client.stream("GET", url) as response:
                 target = response.headers.get("location") if response.status_code in _REDIRECTS else None
                 if target is None:
                     return await self._received(response)
-                try:
-                    joined = str(url.join(target))
-                except (httpx.InvalidURL, ValueError) as exc:
-                    raise _FetchError(f"{str(url)!r} redirects to {target[:200]!r}, which is no address") from exc
+                joined = str(url.join(target))
             url = self._checked(joined, previous=url)
         raise _FetchError(f"{address[:200]!r} redirects over {self._options.max_redirects} times; it is not loaded")
 
@@ -184,7 +179,8 @@ class Fetcher:
         from atlas_standard_tools._readable import describe, media_type, readable
 
         kind, charset = media_type(page.content_type)
-        text = await run_in_thread(partial(readable, page.body, kind=kind, charset=charset, url=page.url))
+        read = partial(readable, page.body, kind=kind, charset=charset, url=page.url, cut=bool(page.note))
+        text = await run_in_thread(read)
         if text is None:
             text = describe(kind, len(page.body))
         return "\n\n".join(part for part in (f"URL: {page.url}", text, page.note) if part)

@@ -149,7 +149,7 @@ class Files:
                 raise PathError(
                     f"{path!r} is not in the encoding {encoding or 'its mark states'!r}: {exc}"[:300]
                 ) from exc
-        return _with_notes(part)
+        return _with_notes(part, offset)
 
     def _list(self, path: str) -> str:
         root = self._root()
@@ -176,18 +176,13 @@ class Files:
 
 def _check_encoding(encoding: str | None) -> None:
     from atlas_standard_tools._rooted import PathError
+    from atlas_standard_tools._text import is_text_encoding
 
-    if encoding is None:
-        return
-    try:
-        b"".decode(encoding)
-    except (LookupError, ValueError) as exc:
-        raise PathError(
-            f"encoding={encoding[:40]!r} is no text encoding; write one such as 'utf-8' or 'cp1252'"
-        ) from exc
+    if encoding is not None and not is_text_encoding(encoding):
+        raise PathError(f"encoding={encoding[:40]!r} is no text encoding; write one such as 'utf-8' or 'cp1252'")
 
 
-def _with_notes(part: TextPart) -> str:
+def _with_notes(part: TextPart, offset: int) -> str:
     notes = []
     if part.guessed:
         notes.append("[read as Latin-1, as it is no valid UTF-8; name the encoding if letters look wrong]")
@@ -195,7 +190,7 @@ def _with_notes(part: TextPart) -> str:
         notes.append(f"[read as {part.encoding}]")
     if part.end < part.size:
         notes.append(f"[bytes {part.start} to {part.end} of {part.size}; go on with offset={part.end}]")
-    elif part.start and part.end >= part.size:
+    elif offset:
         notes.append(f"[bytes {part.start} to {part.end}, the end of the file]")
     if not notes:
         return part.text or "[the file is empty]"
