@@ -195,10 +195,10 @@ def test_a_refused_plugin_says_why(site: Path, tmp_path: Path) -> None:
 def test_a_name_that_two_plugins_declare_is_a_problem(site: Path, tmp_path: Path) -> None:
     """Both owners are named, once."""
     found = told(tmp_path, ["words", "models", "rival"], 'tools = ["count_words"]')
+    models, rival, words = (f"plugin {name!r} of atlas-{name} 2.0" for name in ("models", "rival", "words"))
     assert found.problems == (
-        "model provider 'parrot' is declared by plugin 'models' of atlas-models 2.0 and by plugin 'rival' of atlas-rival"
-        " 2.0",
-        "tool 'count_words' is declared by plugin 'rival' of atlas-rival 2.0 and by plugin 'words' of atlas-words 2.0",
+        f"model provider 'parrot' is declared by {models} and by {rival}",
+        f"tool 'count_words' is declared by {rival} and by {words}",
     )
 
 

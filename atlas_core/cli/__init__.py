@@ -24,9 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"atlas {__version__}\n")
         return 0
-    from atlas_core.cli.app import end_process, run
+    try:
+        from atlas_core.cli.app import end_process, run
 
-    status = run(words)
+        status = run(words)
+    except KeyboardInterrupt:  # before a command could take care of it
+        return 130
     if argv is None and status > 128:
         end_process(status)
     return status

@@ -66,14 +66,12 @@ def run(words: Sequence[str]) -> int:
         status = _run(words)
     except BrokenPipeError:
         status = ExitStatus.BROKEN_PIPE
-    except KeyboardInterrupt:
-        status = ExitStatus.INTERRUPTED
     except Interrupted as exc:
         status = exc.status
     except AtlasError as exc:
         fail(exc)
         status = status_of(exc)
-    except Exception as exc:  # noqa: BLE001  # the last border; a plugin's agent type may raise anything
+    except (Exception, SystemExit) as exc:  # noqa: BLE001  # the last border; a plugin's code may raise anything
         if DEBUG.on:
             fail(exc)
         else:

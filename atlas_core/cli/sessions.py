@@ -24,13 +24,10 @@ def make_kernel(settings: Path | None, env: str | None, observers: Iterable[Obse
     return Kernel.from_settings(settings, env=env, observers=observers)
 
 
-def tell_warnings(kernel: Kernel, told: set[str] | None = None) -> None:
-    """Write the kernel's warnings to standard error, and what discovery could not read; each once."""
-    told = set() if told is None else told
+def tell_warnings(kernel: Kernel) -> None:
+    """Write the kernel's warnings to standard error, and what discovery could not read."""
     for text in (*kernel.discovery.problems, *kernel.warnings):
-        if text not in told:
-            told.add(text)
-            warn(text)
+        warn(text)
 
 
 @asynccontextmanager

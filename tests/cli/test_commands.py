@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import runpy
 import signal
 import sys
 import threading
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from atlas_core import __version__
+from atlas_core.cli import main
 from atlas_core.cli.init import templates
 from atlas_core.settings.loader import load_settings
 from tests.cli.conftest import Done
@@ -205,6 +208,8 @@ def test_tools_show(atlas: Atlas) -> None:
     assert facts["parameters"]["properties"] == {"a": {"type": "integer"}, "b": {"type": "integer"}}
     assert facts["returns"] == {"type": "integer"}
     assert "timeout" not in done.out
+    assert "returns: {" in done.out
+    assert "returns: " not in atlas("tools", "show", "boom").out
 
 
 @pytest.mark.parametrize(
@@ -432,11 +437,12 @@ def test_config_check_of_a_connection_whose_provider_nobody_enables(world: World
 
 def test_warnings_of_the_settings_are_told(world: World, atlas: Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
     """On standard error, by every command that reads them."""
-    monkeypatch.setenv("ATLAS_ODDITY", "1")
+    for name in ("ATLAS_AI__AGENTS__DEFAULT_PROFILE", "ATLAS_AI__AGENTS__default_profile"):
+        monkeypatch.setenv(name, "helper")
     for words in (["config", "show"], ["config", "check"], ["plugins", "list"], ["explain"], ["run", "x"]):
         done = atlas(*words)
         assert done.status == 0
-        assert "ATLAS_ODDITY" in done.err
+        assert "set the same key" in done.err
 
 
 # trace -----------------------------------------------------------------------------------------------------------
@@ -643,10 +649,44 @@ class Interruption:
     ],
 )
 def test_signals_in_a_conversation(
-    atlas: Atlas, monkeypatch: pytest.MonkeyPatch, lines: list[str], number: int, status: int, answers: int
+    atlas: Atlas, monkeypatch: pytest.MonkeyPatch, lines: list[str], *, number: int, status: int, answers: int
 ) -> None:
     """What they end depends on what goes on."""
     monkeypatch.setattr(sys, "stdin", Interruption(*lines, number=number))
     done = atlas("chat")
     assert done.status == status
     assert done.out.count("answer: echo 1") == answers
+
+
+def test_the_process_ends_without_waiting_for_abandoned_threads(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a program of its own an interrupted command leaves at once, with what it said written."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(sys, "argv", ["atlas", "chat"])
+    monkeypatch.setattr(sys, "stdin", Interruption("one", "signal", number=signal.SIGTERM))
+    main()
+    assert ended == [143]
+    assert "answer: echo 1: one" in capsys.readouterr().out
+
+
+def test_an_interrupt_before_any_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the command line itself still loads."""
+
+    def interrupted(words: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("atlas_core.cli.app.run", interrupted)
+    assert main(["config", "show"]) == 130
+
+
+def test_the_package_is_a_command_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m atlas_core` is `atlas`."""
+    monkeypatch.setattr(sys, "argv", ["atlas", "--version"])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module("atlas_core", run_name="__main__")
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"atlas {__version__}\n"
+    runpy.run_module("atlas_core.__main__", run_name="looked_at")
+    assert capsys.readouterr().out == ""

@@ -40,6 +40,7 @@ def test_streamed_text(atlas: Atlas) -> None:
     """With a model that streams, text is drawn as it comes, once."""
     done = atlas("run", "hello there", "--env", "streaming")
     assert done.out.count("echo 1: hello there") == 1
+    assert json.loads(atlas("run", "hi", "--json", "--env", "streaming").out)["output"] == "echo 1: hi"
 
 
 def test_json_is_one_documented_object(atlas: Atlas) -> None:
@@ -258,12 +259,16 @@ def test_an_agent_type_that_raises_anything(world: World, atlas: Atlas) -> None:
     assert "Traceback" in atlas("--debug", "run", "x").err
 
 
-@pytest.mark.parametrize("words", [["run", ADD], ["run", "--json", "x"], ["config", "show"], ["chat"], ["--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [["run", ADD], ["run", "--json", "x"], ["config", "show"], ["chat"], ["trace", "show", "t.jsonl"], ["--help"]],
+)
 def test_nobody_reads_the_output(world: World, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     """Nothing is complained about, and the status is what a shell would give."""
     reader, writer = os.pipe()
     os.close(reader)
     monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    main(["run", "-q", "x", "--trace", "t.jsonl"])
     with os.fdopen(writer, "w", encoding="utf-8") as closed:
         monkeypatch.setattr(sys, "stdout", closed)
         assert main(words) == 141
@@ -278,6 +283,77 @@ def test_a_run_whose_output_nobody_reads_is_cancelled(world: World, monkeypatch:
         main(["run", 'call doze {"seconds": 60}', "--trace", "t.jsonl"])
     last = list(lines_of(Path("t.jsonl")))[-1]
     assert (last["event"], last["outcome"]) == ("RunEnded", "cancelled")
+
+
+def test_a_provider_that_calls_sys_exit(world: World, atlas: Atlas) -> None:
+    """It ends the command with a message, not the process with a status of its own."""
+    world.add(
+        "atlas-parrot",
+        "parrot",
+        """
+        from atlas_core import LLMProviderSpec, hookimpl
+
+        def leave(config):
+            raise SystemExit(77)
+
+        @hookimpl
+        def atlas_llm_providers():
+            return [LLMProviderSpec(name="parrot", factory=leave)]
+        """,
+    )
+    done = atlas("run", "x")
+    assert done.status in {1, 2}
+    assert "SystemExit" in done.err
+
+
+def test_a_stream_that_cannot_be_closed(world: World, atlas: Atlas) -> None:
+    """An agent type may return any iterator of events; runs inside others are no part of the report."""
+    world.add(
+        "atlas-plain",
+        "plain",
+        """
+        from atlas_core import AgentTypeSpec, ChatMessage, RunEnded, RunOutcome, RunStarted, ToolCall, hookimpl
+        from atlas_core import ToolCallEnded, CallStatus, TextDelta
+
+        class Events:
+            def __init__(self, observers):
+                message = ChatMessage.user("x")
+                ended = RunEnded(run_id="a", outcome=RunOutcome.ANSWERED, output="outer")
+                inner = RunEnded(run_id="b", parent_run_id="a", outcome=RunOutcome.DECLINED, output="inner")
+                self.events = [RunStarted(run_id="a", message=message, model="none"), TextDelta(run_id="a", text="o"),
+                               inner, ended]
+                self.observers = observers
+
+            def __aiter__(self):
+                return self
+
+            async def __anext__(self):
+                if not self.events:
+                    raise StopAsyncIteration
+                event = self.events.pop(0)
+                for observer, _ in self.observers:
+                    observer.on_event(event)
+                return event
+
+        class Plain:
+            is_ready = True
+            def __init__(self, parts): self.parts = parts
+            async def start(self): pass
+            async def stop(self): pass
+            async def run(self, message, history=None): return "x"
+            def run_sync(self, message, history=None): return "x"
+            def stream(self, message, history=None): return Events(self.parts.observers)
+
+        @hookimpl
+        def atlas_agent_types():
+            return [AgentTypeSpec(name="plain", factory=Plain)]
+        """,
+    )
+    world.settings(SETTINGS.replace('"kit"]', '"kit", "plain"]').replace("max_iterations = 3", 'type = "plain"'))
+    done = atlas("run", "--json", "x")
+    assert done.status == 0
+    assert json.loads(done.out)["output"] == "outer"
+    assert done.err == "model: none\n"
 
 
 def test_version_wherever_it_stands(atlas: Atlas) -> None:

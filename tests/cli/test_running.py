@@ -168,8 +168,13 @@ def test_a_thread_that_does_not_end_is_not_waited_for() -> None:
 def test_while_it_closes_a_signal_ends_the_process(leaving: list[int]) -> None:
     """A thread that holds it up can be left behind by one Ctrl-C."""
 
+    def hold() -> None:
+        time.sleep(0.3)
+        tell()
+        time.sleep(0.3)
+
     async def work() -> None:
-        asyncio.get_running_loop().run_in_executor(None, lambda: (time.sleep(0.3), tell(), time.sleep(0.3)))
+        _ = asyncio.get_running_loop().run_in_executor(None, hold)
 
     with pytest.raises(Left), Interruptible() as loop:
         loop.run(work)

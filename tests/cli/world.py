@@ -123,7 +123,7 @@ async def freeze(seconds: float) -> str:
 
 
 @tool(requires_approval=True)
-def boom() -> str:
+def boom():
     """Fail."""
     raise RuntimeError("no luck")
 
