@@ -319,7 +319,7 @@ class Kernel(BaseService):
                 catalog.find("tool", contested[0])
             elif not found and not is_pattern(wanted) and not later:
                 error = _missing_tool(catalog, wanted)
-                if isinstance(error, SettingsError):
+                if isinstance(error, SettingsError) and error.key is None:  # else a failed plugin's own table
                     key = f"{where}.tools"
                     error = SettingsError(error.problem, key=key, source=self._source(key), remedy=error.remedy)
                 raise error

@@ -285,6 +285,14 @@ def test_a_run_whose_output_nobody_reads_is_cancelled(world: World, monkeypatch:
     assert (last["event"], last["outcome"]) == ("RunEnded", "cancelled")
 
 
+def test_a_plugin_whose_options_do_not_fit(world: World, atlas: Atlas) -> None:
+    """Where the profile needs its tools, the error names the plugin's own key, file and line."""
+    world.settings(SETTINGS + '\n[default.plugins.options.kit]\nlimit = "many"\n')
+    done = atlas("run", "x")
+    assert done.status == 2
+    assert "limit is 'many', expected a whole number (key plugins.options.kit.limit, set in settings.toml:" in done.err
+
+
 def test_a_provider_that_calls_sys_exit(world: World, atlas: Atlas) -> None:
     """It ends the command with a message, not the process with a status of its own."""
     world.add(
