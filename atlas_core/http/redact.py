@@ -1,0 +1,71 @@
+"""Keeps a client's own secrets out of every text that it writes."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from atlas_core.settings.secrets import MASK, looks_secret, masked
+
+__all__ = ["Redactor", "shown_url", "url_secrets"]
+
+_OPAQUE = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[A-Za-z0-9_~.-]{20,}")
+
+
+class Redactor:
+    """Replaces known secrets, and what has the form of a key, in texts that others wrote.
+
+    Args:
+        secrets: The known ones; those of fewer than four characters are left out, since they occur in any text.
+    """
+
+    __slots__ = ("__find",)
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        forms = {form for secret in secrets for form in _forms(secret) if len(form) >= 4}
+        longest_first = sorted(forms, key=len, reverse=True)
+        self.__find = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+
+    def __call__(self, text: str) -> str:
+        if self.__find is not None:
+            text = self.__find.sub(MASK, text)
+        return str(masked(text))
+
+    def finds(self, text: str) -> bool:
+        """Tell whether a text holds one of the known secrets."""
+        return self.__find is not None and self.__find.search(text) is not None
+
+    def __repr__(self) -> str:
+        return "Redactor()"
+
+
+def _forms(secret: str) -> set[str]:
+    """Return the spellings in which a server may echo a secret."""
+    bare = secret.strip()
+    scheme, _, token = bare.partition(" ")
+    found = {bare, quote(bare, safe=""), quote_plus(bare)}
+    if scheme.lower() in {"bearer", "basic", "token"} and token:
+        found |= {token.strip(), quote(token.strip(), safe="")}
+    return found
+
+
+def url_secrets(url: str) -> list[str]:
+    """Return what may be secret in an address: user, password, their encoding, query values, opaque path segments."""
+    parts = urlsplit(url)
+    found = [unquote(part) for part in (parts.username, parts.password) if part]
+    if parts.username or parts.password:
+        login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        found.append(base64.b64encode(login.encode()).decode())
+    found += [value for name, value in parse_qsl(parts.query) if looks_secret(name) or len(value) >= 16]
+    found += _OPAQUE.findall(parts.path)
+    return found
+
+
+def shown_url(url: str) -> str:
+    """Return an address as errors show it: without login and query, opaque path segments masked."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    path = "/".join(MASK if _OPAQUE.fullmatch(part) else part for part in parts.path.split("/"))
+    return str(masked(f"{parts.scheme}://{host}{path}"))

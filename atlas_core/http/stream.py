@@ -1,0 +1,181 @@
+"""The events of an answer as they come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from atlas_core.errors import ProviderError, ProviderResponseError
+from atlas_core.http.alarm import Alarm
+from atlas_core.http.sse import EventText, EventTooLongError, TruncatedEventError, events_in
+from atlas_core.http.texts import json_of, request_id_of
+from atlas_core.http.values import ServerEvent
+
+if TYPE_CHECKING:
+    from httpx_sse import ServerSentEvent
+
+    from atlas_core.http.exchange import Exchange, OpenReply
+
+__all__ = ["EventStream"]
+
+# Servers that send events under another name are many; a page or a JSON value is something else.
+_EVENT_KINDS = ("text/event-stream", "text/plain", "application/octet-stream", "application/x-ndjson")
+
+
+class EventStream:
+    """The events of one answer; made by `HttpClient.stream_sse`.
+
+    Entering it sends the request. A server that answers with one JSON value instead of events gives one event named
+    "json" with that value, unless it is an error.
+
+    Attributes:
+        status: The HTTP status, 0 before the stream is entered.
+        headers: The answer's headers, names in lower case.
+        request_id: The server's id of the request, where it gave one.
+        streamed: Whether an event was handed over since the request was last sent.
+    """
+
+    def __init__(self, exchange: Exchange, may_restart: Callable[[], bool] | None = None) -> None:
+        self._exchange = exchange
+        self._may_restart = may_restart
+        self._alarm: Alarm | None = None
+        self._reply: OpenReply | None = None
+        self._pieces: AsyncGenerator[bytes, None] | None = None
+        self._events: AsyncGenerator[ServerSentEvent | ServerEvent, None] | None = None
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.request_id: str | None = None
+        self.streamed = False
+
+    async def __aenter__(self) -> Self:
+        await self._begin(None)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ServerEvent:
+        while True:
+            if self._events is None:
+                raise StopAsyncIteration
+            try:
+                found = await anext(self._events)
+            except ProviderError as exc:
+                await self.restart(exc)
+            except TimeoutError:
+                raise self._late() from None
+            except EventTooLongError:
+                raise self._too_long() from None
+            except TruncatedEventError:
+                await self.restart(self._truncated())
+            else:
+                if found.data:
+                    self.streamed = True
+                    return ServerEvent(found.event, found.data, found.id, found.retry)
+
+    async def restart(self, error: ProviderError) -> None:
+        """Send the request again after a failure, if that is allowed; the iteration then goes on with the new answer.
+
+        Failures of the connection come here by themselves. The reader of the stream calls it for an error that
+        arrived as an event.
+
+        Args:
+            error: What ended the stream.
+        Raises:
+            ProviderError: `error`, if it is not retryable, something was handed over that can't be taken back, or
+                there is no attempt or time left.
+        """
+        await self._end()
+        if self.streamed and error.retryable and not (self._may_restart is not None and self._may_restart()):
+            raise error
+        await self._begin(error)
+
+    async def _begin(self, error: ProviderError | None) -> None:
+        self.streamed = False
+        exchange = self._exchange
+        async with exchange.in_time():
+            while True:
+                try:
+                    if error is not None:
+                        await exchange.attempts.after(error)
+                    await self._open()
+                except ProviderError as exc:
+                    if exc is error:
+                        raise
+                    error = exc
+                else:
+                    return
+
+    async def _open(self) -> None:
+        self._reply = reply = await self._exchange.open()
+        self.status, self.headers = reply.status, reply.headers
+        self.request_id = request_id_of(reply.headers)
+        try:
+            kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if not kind or kind in _EVENT_KINDS:
+                setup = self._exchange.setup
+                self._alarm = Alarm(self._exchange.deadline)
+                self._pieces = reply.pieces(self._alarm, idle_s=setup.timeouts.idle_s)
+                self._events = events_in(EventText(self._pieces, setup.most_bytes))
+            else:
+                self._events = _single(await self._json(kind, reply))
+        except BaseException:
+            await self._end()
+            raise
+
+    async def _json(self, kind: str, reply: OpenReply) -> ServerEvent:
+        """Return the one event that a whole JSON value makes."""
+        server = self._exchange.setup.target.server
+        is_json = kind == "application/json" or kind.endswith("+json")
+        body = await (reply.read() if is_json else reply.beginning(64 * 1024))
+        value = json_of(body) if is_json else None
+        error = server.payload_error(value, status=reply.status, headers=reply.headers)
+        if error is not None:
+            raise error
+        if value is None:
+            why = "which is no event stream"
+            raise server.unreadable(why, status=reply.status, headers=reply.headers, body=body)
+        return ServerEvent("json", body.decode("utf-8", "replace"))
+
+    async def _end(self) -> None:
+        events, pieces, reply, alarm = self._events, self._pieces, self._reply, self._alarm
+        self._events = self._pieces = self._reply = self._alarm = None
+        if alarm is not None:
+            alarm.stop()
+        try:
+            if events is not None:
+                await events.aclose()
+            if pieces is not None:
+                await pieces.aclose()
+        finally:
+            if reply is not None:
+                await reply.aclose()
+
+    # Errors ----------------------------------------------------------------------------------------------------
+
+    def _late(self) -> ProviderError:
+        return self._exchange.late(1)
+
+    def _too_long(self) -> ProviderError:
+        assert self._reply is not None  # noqa: S101  # it was being read
+        return self._reply.too_long("with an event")
+
+    def _truncated(self) -> ProviderError:
+        server = self._exchange.setup.target.server
+        return ProviderResponseError(
+            f"interrupted stream: the answer of {server.name} ended inside of an event",
+            owner=server.owner,
+            retryable=True,
+            status=self.status,
+            request_id=self.request_id,
+        )
+
+
+async def _single(event: ServerEvent) -> AsyncGenerator[ServerSentEvent | ServerEvent, None]:
+    yield event
