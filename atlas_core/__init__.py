@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from atlas_core.errors import AgentMaxIterationsError as AgentMaxIterationsError
     from atlas_core.errors import AgentTimeoutError as AgentTimeoutError
     from atlas_core.errors import AtlasError as AtlasError
+    from atlas_core.errors import CostBudgetError as CostBudgetError
     from atlas_core.errors import EmptyAnswerError as EmptyAnswerError
     from atlas_core.errors import ExecutorError as ExecutorError
+    from atlas_core.errors import InvalidOutputError as InvalidOutputError
     from atlas_core.errors import LimitError as LimitError
     from atlas_core.errors import OutputLimitError as OutputLimitError
     from atlas_core.errors import PluginConflictError as PluginConflictError
@@ -119,8 +121,10 @@ _HOMES = {
         "AgentMaxIterationsError",
         "AgentTimeoutError",
         "AtlasError",
+        "CostBudgetError",
         "EmptyAnswerError",
         "ExecutorError",
+        "InvalidOutputError",
         "LimitError",
         "OutputLimitError",
         "PluginConflictError",

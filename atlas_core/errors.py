@@ -20,11 +20,13 @@ AtlasError
     │   ├── ProviderTimeoutError (TimeoutError)
     │   ├── ProviderResponseError   the reply can't be read
     │   └── EmptyAnswerError        the model kept answering with nothing
+    ├── InvalidOutputError          the answer never met the output type
     ├── ExecutorError               the executor failed or is gone
     └── LimitError                  a limit of the run was reached
         ├── AgentMaxIterationsError
         ├── AgentTimeoutError (TimeoutError)
         ├── TokenBudgetError
+        ├── CostBudgetError
         └── OutputLimitError        the answer was cut by the model's output limit
 
 Each error carries its facts as attributes and builds its text in `__str__`, so it survives pickling
@@ -44,8 +46,10 @@ __all__ = [
     "AgentMaxIterationsError",
     "AgentTimeoutError",
     "AtlasError",
+    "CostBudgetError",
     "EmptyAnswerError",
     "ExecutorError",
+    "InvalidOutputError",
     "LimitError",
     "OutputLimitError",
     "PluginConflictError",
@@ -319,6 +323,10 @@ class EmptyAnswerError(ProviderError):
     """The model answered with neither text nor a tool call, and did so again when asked once more."""
 
 
+class InvalidOutputError(RunError):
+    """The model's answer did not meet the output type, and did not when it was told why; see `.result.output`."""
+
+
 class ExecutorError(RunError):
     """The executor failed as a whole, or is gone; a failure of one call is that call's result instead."""
 
@@ -347,6 +355,10 @@ class AgentTimeoutError(LimitError, TimeoutError):
 
 class TokenBudgetError(LimitError):
     """The next request would go over `max_tokens`; `.limit` counts input and output tokens of the run."""
+
+
+class CostBudgetError(LimitError):
+    """The next request could go over `max_cost`; `.limit` is in the currency of the connection's prices."""
 
 
 class OutputLimitError(LimitError):

@@ -81,13 +81,15 @@ class TextDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResponded(Event):
-    """A response came. Text beside tool calls is the model's thought."""
+    """A response came. Text beside tool calls is the model's thought; `connection` is the one that answered."""
 
     message: ChatMessage
     finish_reason: str
     usage: Usage
     duration_s: float
     request_id: str | None = None
+    connection: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

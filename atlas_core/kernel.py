@@ -227,6 +227,14 @@ class Kernel(BaseService):
         kind = catalog.find("agent", settings.type)
         wanted = self._connection_of(settings, where)
         llm, llm_owner, connection = self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name")
+        prices = {n: c.prices for n, c in self.settings.ai.connections.items() if c.prices is not None}
+        if settings.max_cost is not None and connection not in prices:
+            raise SettingsError(
+                f"max_cost can't be kept: connection {connection!r} has no prices",
+                key=f"{where}.max_cost",
+                source=self._source(f"{where}.max_cost"),
+                remedy=f"set ai.connections.{connection}.prices = {{ input = ..., output = ... }}, per million tokens",
+            )
         executor, executor_name = self._executor(catalog, settings.executor, where)
         tools, later = self._tools(catalog, settings, where)
         parts = AgentParts(
@@ -242,6 +250,7 @@ class Kernel(BaseService):
             owner=kind.owner,
             system_prompt=self.loaded.system_prompt(key),
             max_output_tokens=self.settings.ai.connections[connection].max_output_tokens,
+            prices=prices,
             observers=(*self._observers, *((o.value, o.owner) for o in catalog.observers)),
             store=self._store,
             lifecycle=self._lifecycle,

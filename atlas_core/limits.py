@@ -16,6 +16,7 @@ class RunLimits:
         max_execution_time_seconds: Wall time of model, tools and sub-agents together.
         max_tool_calls: Calls that may be started; failed ones count, surplus ones are answered with a refusal.
         max_tokens: Input and output tokens over all requests.
+        max_cost: What all requests may cost, in the currency of the connection's prices.
         max_calls_per_step: Calls of one message that may be started; a bound against a model gone wild.
     """
 
@@ -23,13 +24,14 @@ class RunLimits:
     max_execution_time_seconds: float | None = None
     max_tool_calls: int | None = None
     max_tokens: int | None = None
+    max_cost: float | None = None
     max_calls_per_step: int = 64
 
     def __post_init__(self) -> None:
         for name in ("max_iterations", "max_calls_per_step"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)!r}, expected at least 1")
-        for name in ("max_execution_time_seconds", "max_tool_calls", "max_tokens"):
+        for name in ("max_execution_time_seconds", "max_tool_calls", "max_tokens", "max_cost"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} is {value!r}, expected at least 0, or None for no limit")

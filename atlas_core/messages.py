@@ -316,7 +316,8 @@ def _part_from_dict(data: object) -> Part:
 class Usage:
     """What a request or a run used, in tokens.
 
-    `cached_input_tokens` is part of `input_tokens`, `reasoning_tokens` part of `output_tokens`.
+    `cached_input_tokens` is part of `input_tokens`, `reasoning_tokens` part of `output_tokens`. `cost` is in the
+    currency of the connection's prices, 0 where it has none.
     """
 
     input_tokens: int = 0
@@ -324,6 +325,7 @@ class Usage:
     output_tokens: int = 0
     reasoning_tokens: int = 0
     requests: int = 0
+    cost: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -332,6 +334,7 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             requests=self.requests + other.requests,
+            cost=self.cost + other.cost,
         )
 
 
@@ -398,6 +401,7 @@ class RunResult:
         run_id: Names the run in events and traces.
         outcome: How it ended.
         output: The answer; on a declined run the reason given; "" where neither came.
+        value: The answer as the output type that the run asked for; None where it asked for none.
         messages: History and new messages, valid as the next run's history.
         new_messages: Only what this run added, the user's message first.
         tool_results: One per call, in call order.
@@ -415,6 +419,7 @@ class RunResult:
     usage: Usage = field(default_factory=Usage)
     iterations: int = 0
     model: str = ""
+    value: object = field(default=None, repr=False)
 
 
 class Answer(str):

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from atlas_core._runtime.invoke import error_text
 from atlas_core.errors import ProviderError, ProviderResponseError, RunError
-from atlas_core.interfaces.llm import LLMDelta, LLMResponse
+from atlas_core.interfaces.llm import FinishReason, LLMDelta, LLMResponse
+from atlas_core.messages import ChatMessage
 
 if TYPE_CHECKING:
     from atlas_core.interfaces.llm import BaseLLM, LLMDefaults, LLMSession
-    from atlas_core.messages import ChatMessage
     from atlas_core.owner import Owner
 
-__all__ = ["Asking", "DeadlinePassedError"]
+__all__ = ["Asking", "DeadlinePassedError", "Reply"]
 
 log = logging.getLogger("atlas.llm")
 
 
 class DeadlinePassedError(Exception):
     """The run's time was over before the provider answered; private, told apart from a provider's own time-out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response, and what is wrong with it as a message of the text protocol.
+
+    Attributes:
+        response: Its message has the calls that were found in the text.
+        problem: What to tell the model instead of running anything, or None.
+    """
+
+    response: LLMResponse
+    problem: str | None = None
 
 
 class Asking:
@@ -33,13 +47,22 @@ class Asking:
         llm: The model.
         owner: Who supplied it.
         defaults: What stays the same over the run's requests.
+        as_text: Offer the tools in the prompt and read calls from the answer's text.
     Raises:
         RunError: The provider can't open a session.
     """
 
-    def __init__(self, llm: BaseLLM, owner: Owner, defaults: LLMDefaults) -> None:
+    def __init__(self, llm: BaseLLM, owner: Owner, defaults: LLMDefaults, *, as_text: bool = False) -> None:
         self._owner = owner
         self._streams = llm.capabilities.streaming
+        self._names = frozenset(tool.name for tool in defaults.tools) if as_text and defaults.tools else None
+        self._as_text = as_text
+        if self._names is not None:
+            from atlas_core._runtime.text_prompt import render_tools  # most models have native calls
+
+            told = render_tools(defaults.tools)
+            system = f"{defaults.system}\n\n{told}" if defaults.system else told
+            defaults = replace(defaults, system=system, tools=())
         try:
             self._session: LLMSession = llm.open(defaults)
         except RunError:
@@ -53,18 +76,24 @@ class Asking:
     def hand_over(self, messages: Sequence[ChatMessage]) -> None:
         """Add messages at the end of the conversation."""
         try:
-            self._session.append(messages)
+            self._session.append(_as_text(messages) if self._as_text else messages)
         except RunError:
             raise
         except Exception as exc:
             raise self._fault(exc) from exc
 
     async def ask(
-        self, *, left_s: float | None, deadline: float | None, on_delta: Callable[[LLMDelta], None] | None
-    ) -> LLMResponse:
+        self,
+        *,
+        iteration: int,
+        left_s: float | None,
+        deadline: float | None,
+        on_delta: Callable[[LLMDelta], None] | None,
+    ) -> Reply:
         """Return the next message.
 
         Args:
+            iteration: The request's number, which ids of the text protocol are made of.
             left_s: Seconds until the run's time is over, or None.
             deadline: The same as a time, for the provider.
             on_delta: Called with each piece as it comes; None asks for whole answers.
@@ -94,7 +123,21 @@ class Asking:
             if timer.expired() and isinstance(exc, TimeoutError):
                 raise DeadlinePassedError from exc
             raise self._fault(exc) from exc
-        return self._checked(response)
+        return self._read(self._checked(response), iteration)
+
+    def _read(self, response: LLMResponse, iteration: int) -> Reply:
+        if self._names is None:
+            return Reply(response)
+        from atlas_core._runtime.text_calls import read_calls  # as above
+
+        ended = response.finish_reason is not FinishReason.LENGTH
+        turn = read_calls(response.message.text, self._names, iteration=iteration, ended=ended)
+        if turn.problem is not None:
+            return Reply(response, turn.problem)
+        if not turn.calls:
+            return Reply(response)
+        message = ChatMessage.assistant(turn.thoughts, turn.calls)
+        return Reply(replace(response, message=message, finish_reason=FinishReason.TOOL_CALLS))
 
     def _checked(self, response: object) -> LLMResponse:
         if isinstance(response, LLMResponse) and response.message.role == "assistant":
@@ -121,3 +164,24 @@ class Asking:
         except Exception:
             # The run has ended already, one way or the other.
             log.exception("the session of %s did not close", self._owner)
+
+
+def _as_text(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return messages as a model without native calls can read them: calls and results as text."""
+    return list(_texts(messages))
+
+
+def _texts(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    from atlas_core._runtime.text_prompt import render_call_message, render_results  # as above
+
+    results: list[ChatMessage] = []
+    for message in messages:
+        if message.role == "tool":
+            results.append(message)
+            continue
+        if results:
+            yield ChatMessage.user(render_results(results))
+            results = []
+        yield ChatMessage.assistant(render_call_message(message)) if message.tool_calls else message
+    if results:
+        yield ChatMessage.user(render_results(results))

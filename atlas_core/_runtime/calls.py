@@ -97,10 +97,11 @@ class ReadyCall:
         }
 
 
-def prepare_alone(registry: ToolRegistry, workers: Workers, tool_calls: Iterable[ToolCall]) -> list[PreparedCall]:
+def prepare_alone(
+    registry: ToolRegistry, workers: Workers, lifecycle: Lifecycle, tool_calls: Iterable[ToolCall]
+) -> list[PreparedCall]:
     """Look up and validate calls against a registry, without an agent's permissions and limits."""
     ready: list[PreparedCall] = []
-    lifecycle = Lifecycle()
     for call in tool_calls:
         tool = registry.get(call.name)
         checked = registry.checker(call.name).check(call.arguments_json)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -162,7 +162,15 @@ class Dispatcher:
         self._lifecycle = lifecycle
         self._tool_timeout_s = tool_timeout_s
 
-    def prepare(self, calls: Sequence[ToolCall], scope: CallScope, *, most: int, cut: bool = False) -> Batch:
+    def prepare(
+        self,
+        calls: Sequence[ToolCall],
+        scope: CallScope,
+        *,
+        most: int,
+        cut: bool = False,
+        preset: Mapping[str, str] | None = None,
+    ) -> Batch:
         """Check each call; at most `most` become ready, the surplus is answered.
 
         Args:
@@ -170,12 +178,15 @@ class Dispatcher:
             scope: What the run's calls have in common.
             most: How many may be started.
             cut: The message used up its output limit, so malformed arguments are a cut and no mistake.
+            preset: By call id, why a call is invalid that is answered outside of the tools.
         """
         slots = []
         started = 0
         for call in calls:
             slot = Slot(call, self.toolset.offered.get(call.name))
-            if self._passes(slot, scope, cut=cut):
+            if preset and call.id in preset:
+                slot.answer(CallStatus.INVALID_ARGUMENTS, preset[call.id])
+            elif self._passes(slot, scope, cut=cut):
                 if started < most:
                     started += 1
                 else:

@@ -10,20 +10,23 @@ import contextvars
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from atlas_core import events as ev
-from atlas_core._runtime.asking import Asking, DeadlinePassedError
-from atlas_core._runtime.budget import TokenBudget
+from atlas_core._runtime.asking import Asking, DeadlinePassedError, Reply
+from atlas_core._runtime.budget import Budget, Price
 from atlas_core._runtime.dispatch import CallScope
 from atlas_core._runtime.history import Ids, repair
 from atlas_core._runtime.invoke import error_text
+from atlas_core._runtime.output import MISSING, OutputWatch
+from atlas_core._runtime.telling import Teller
 from atlas_core.errors import (
     AgentMaxIterationsError,
     AgentTimeoutError,
     EmptyAnswerError,
+    InvalidOutputError,
     LimitError,
     OutputLimitError,
     RunError,
@@ -34,6 +37,7 @@ from atlas_core.messages import CallStatus, ChatMessage, RunOutcome, RunResult, 
 if TYPE_CHECKING:
     from atlas_core._runtime.dispatch import Batch, Dispatcher
     from atlas_core._runtime.observing import Audience
+    from atlas_core._runtime.output import OutputType
     from atlas_core.interfaces.llm import BaseLLM
     from atlas_core.interfaces.runs import RunStore
     from atlas_core.limits import RunLimits
@@ -42,8 +46,9 @@ if TYPE_CHECKING:
 __all__ = ["CURRENT_RUN", "Plan", "Run", "RunScope"]
 
 NOT_RUN_AT_LIMIT = "the limit of {limit} model requests is reached; this call was not run"
-CUT = "the output limit cut this message, so none of its calls was run; re-issue them, with less text"
+NOT_RUN_ANSWERED = "the final answer was given in the same message; this call was not run"
 NOT_RUN_DECLINED = "the message declined, so this call was not run"
+CUT = "the output limit cut this message, so none of its calls was run; re-issue them, with less text"
 LOOKS_LIKE_CALL = re.compile(r'"tool_calls"\s*:')
 
 
@@ -53,6 +58,7 @@ class RunScope:
 
     run_id: str
     deadline: float | None
+    budget: Budget
 
 
 CURRENT_RUN: contextvars.ContextVar[RunScope | None] = contextvars.ContextVar("atlas_run", default=None)
@@ -70,6 +76,9 @@ class Plan:
     connection: str
     agent_owner: Owner
     llm_owner: Owner
+    as_text: bool = False
+    """Whether tools are offered in the prompt and called in the text."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -88,7 +97,8 @@ class Run:
         history: A list that is the run's own.
         context: What tools get as their context's `context`.
         audience: Who is told.
-        on_delta: Called with each piece of text; None asks for whole answers.
+        output: What type the answer must have; None for text.
+        listener: Called with each event, pieces of text among them; None asks for whole answers.
     """
 
     def __init__(
@@ -100,61 +110,46 @@ class Run:
         *,
         context: object,
         audience: Audience,
-        on_delta: Callable[[ev.Event], None] | None = None,
+        output: OutputType | None = None,
+        listener: Callable[[ev.Event], None] | None = None,
     ) -> None:
         self.id = uuid.uuid4().hex
         self._plan = plan
         self._limits = limits
         self._message = message
-        self._audience = audience
-        self._listener = on_delta
+        self._streams = listener is not None
+        self._watch = _watch_for(output, plan)
         self._ids = Ids()
         self._messages, self._repairs = repair(history, self._ids)
         self._history_length = len(self._messages)
         parent = CURRENT_RUN.get()
-        self._parent_id = parent.run_id if parent is not None else None
+        self._teller = Teller(
+            run_id=self.id,
+            parent_run_id=parent.run_id if parent is not None else None,
+            agent_id=plan.agent_id,
+            agent_owner=plan.agent_owner,
+            audience=audience,
+            store=plan.store,
+            listener=listener,
+        )
         self._began = time.monotonic()
         self._deadline = _earlier(limits.max_execution_time_seconds, parent, self._began)
         self._scope = CallScope(run_id=self.id, agent_id=plan.agent_id, context=context, deadline=self._deadline)
-        self._budget = TokenBudget(limits.max_tokens)
+        self._budget = Budget(
+            max_tokens=limits.max_tokens,
+            max_cost=limits.max_cost,
+            prices=plan.prices,
+            connection=plan.connection,
+            parent=parent.budget if parent is not None else None,
+        )
         self._usage = Usage()
         self._iteration = 0
         self._calls_started = 0
+        self._was_empty = False
         self._results: list[ToolResult] = []
         self._batch: Batch | None = None
         self._output = ""
         self.result: RunResult | None = None
-
-    # Telling ---------------------------------------------------------------------------------------------------
-
-    def _facts(self, owner: Owner) -> dict[str, object]:
-        return {
-            "run_id": self.id,
-            "parent_run_id": self._parent_id,
-            "agent_id": self._plan.agent_id,
-            "iteration": self._iteration,
-            "time_s": time.time(),
-            "plugin": owner.plugin,
-            "distribution": owner.distribution,
-        }
-
-    def _tell(self, event: ev.Event) -> None:
-        self._audience.tell(event)
-        if self._listener is not None:
-            self._listener(event)
-
-    async def _record(self, event: ev.Event) -> None:
-        """Tell, and have it written down before the run goes on."""
-        self._tell(event)
-        try:
-            await self._plan.store.append(event)
-        except Exception as exc:
-            raise RunError(f"the run store failed: {error_text(exc)}", remedy="see the store's own settings") from exc
-
-    def _warn(self, text: str) -> None:
-        self._tell(ev.RunWarning(text=text, **self._facts(self._plan.agent_owner)))  # type: ignore[arg-type]  # facts
-
-    # The run ---------------------------------------------------------------------------------------------------
 
     async def execute(self) -> RunResult:
         """Run to the end; exactly one `RunEnded` is told, whatever happens.
@@ -162,7 +157,7 @@ class Run:
         Raises:
             RunError: It ended without an answer; the error holds the result so far.
         """
-        token = CURRENT_RUN.set(RunScope(self.id, self._deadline))
+        token = CURRENT_RUN.set(RunScope(self.id, self._deadline, self._budget))
         try:
             await self._begin()
             outcome = await self._converse()
@@ -170,13 +165,13 @@ class Run:
             outcome = RunOutcome.LIMIT if isinstance(exc, LimitError) else RunOutcome.FAILED
             self._seal()
             exc.result = self._make_result(outcome)
-            await self._finish(outcome, exc, quietly=True)
+            await self._finish(outcome, exc)
             raise
         except BaseException as exc:
             outcome = RunOutcome.FAILED if isinstance(exc, Exception) else RunOutcome.CANCELLED
             self._seal()
             self._make_result(outcome)
-            await self._finish(outcome, exc, quietly=True)
+            await self._finish(outcome, exc)
             raise
         finally:
             CURRENT_RUN.reset(token)
@@ -185,151 +180,219 @@ class Run:
         return result
 
     async def _begin(self) -> None:
-        plan = self._plan
-        await self._record(
+        plan, teller = self._plan, self._teller
+        await teller.record(
             ev.RunStarted(
                 message=self._message,
                 model=plan.model,
                 tools=tuple(plan.dispatcher.toolset.offered),
                 history_messages=self._history_length,
                 notice=plan.llm.notice,
-                **self._facts(plan.agent_owner),  # type: ignore[arg-type]  # the facts are an event's own fields
+                **teller.facts(),
             )
         )
         for text in plan.warnings:
-            self._warn(text)
+            teller.warn(text)
         if self._repairs:
-            self._tell(
-                ev.HistoryRepaired(repairs=tuple(self._repairs), **self._facts(plan.agent_owner))  # type: ignore[arg-type]  # as above
-            )
+            teller.tell(ev.HistoryRepaired(repairs=tuple(self._repairs), **teller.facts()))
 
     async def _converse(self) -> RunOutcome:
-        asking = Asking(self._plan.llm, self._plan.llm_owner, self._plan.defaults)
+        plan = self._plan
+        defaults = self._watch.adjust(plan.defaults) if self._watch is not None else plan.defaults
+        asking = Asking(plan.llm, plan.llm_owner, defaults, as_text=plan.as_text)
         try:
             self._messages.append(self._message)
             self._hand_over(asking, self._messages)
-            empty_before = False
             while True:
-                response = await self._think(asking)
-                message = response.message
-                empty = not message.tool_calls and not message.text.strip()
-                if empty and response.finish_reason is not FinishReason.DECLINED:
-                    if empty_before or self._iteration >= self._limits.max_iterations:
-                        raise EmptyAnswerError(
-                            f"the model answered with neither text nor a tool call (finish reason "
-                            f"{str(response.finish_reason)!r})",
-                            owner=str(self._plan.llm_owner),
-                        )
-                    self._warn("the model answered with nothing and is asked once more")
-                    empty_before = True
-                    continue
-                empty_before = False
-                message = self._with_ids(message)
-                done = await self._decide(message, response)
-                if done is not None:
-                    return done
-                new = await self._act(message, response)
-                self._hand_over(asking, [message, *new])
+                taken = await self._take(await self._think(asking))
+                if isinstance(taken, RunOutcome):
+                    return taken
+                self._hand_over(asking, taken)
         finally:
             await asking.close()
 
     def _hand_over(self, asking: Asking, messages: Sequence[ChatMessage]) -> None:
-        self._budget.add(messages)
-        asking.hand_over(messages)
+        if messages:
+            self._budget.add(messages)
+            asking.hand_over(messages)
 
-    async def _think(self, asking: Asking) -> LLMResponse:
+    # Thinking --------------------------------------------------------------------------------------------------
+
+    async def _think(self, asking: Asking) -> Reply:
         """Ask the model for its next message."""
+        plan, teller = self._plan, self._teller
         self._check_time()
-        self._budget.reserve(self._plan.defaults.max_output_tokens)
+        reserved = self._budget.reserve(plan.defaults.max_output_tokens)
         self._iteration += 1
-        facts = self._facts(self._plan.llm_owner)
-        self._tell(
-            ev.ModelRequested(connection=self._plan.connection, messages=len(self._messages), **facts)  # type: ignore[arg-type]  # facts
+        teller.iteration = self._iteration
+        teller.tell(
+            ev.ModelRequested(connection=plan.connection, messages=len(self._messages), **teller.facts(plan.llm_owner))
         )
         began = time.perf_counter()
-        response = await self._ask(asking)
+        try:
+            reply = await self._ask(asking)
+        except BaseException:
+            self._budget.release(reserved)
+            raise
+        response = reply.response
         usage = response.usage if response.usage.requests else replace(response.usage, requests=1)
+        usage = self._budget.settle(reserved, usage, response.connection)
         self._usage += usage
-        self._budget.settle(usage)
-        await self._record(
+        for note in response.notes:
+            teller.warn(note)
+        await teller.record(
             ev.ModelResponded(
                 message=response.message,
                 finish_reason=str(response.finish_reason),
                 usage=usage,
                 duration_s=time.perf_counter() - began,
                 request_id=response.request_id,
-                **self._facts(self._plan.llm_owner),  # type: ignore[arg-type]  # the facts are an event's own fields
+                connection=response.connection or plan.connection,
+                model=response.model,
+                **teller.facts(plan.llm_owner),
             )
         )
-        return response
+        return reply
 
-    async def _ask(self, asking: Asking) -> LLMResponse:
-        left = None if self._deadline is None else self._deadline - time.monotonic()
-        on_delta = self._tell_delta if self._listener is not None else None
+    async def _ask(self, asking: Asking) -> Reply:
         try:
-            return await asking.ask(left_s=left, deadline=self._deadline, on_delta=on_delta)
+            return await asking.ask(
+                iteration=self._iteration,
+                left_s=None if self._deadline is None else self._deadline - time.monotonic(),
+                deadline=self._deadline,
+                on_delta=self._tell_delta if self._streams else None,
+            )
         except DeadlinePassedError as exc:
             raise self._timed_out("while waiting for the model") from exc
 
     def _tell_delta(self, piece: LLMDelta) -> None:
-        self._tell(ev.TextDelta(text=piece.text, kind=piece.kind, **self._facts(self._plan.llm_owner)))  # type: ignore[arg-type]  # facts
+        teller = self._teller
+        teller.tell(ev.TextDelta(text=piece.text, kind=piece.kind, **teller.facts(self._plan.llm_owner)))
+
+    # Deciding --------------------------------------------------------------------------------------------------
+
+    async def _take(self, reply: Reply) -> RunOutcome | list[ChatMessage]:
+        """Act on a reply; return how the run ends, or what the conversation gained."""
+        response = reply.response
+        message = self._with_ids(response.message)
+        calls = message.tool_calls
+        if not calls and not message.text.strip() and response.finish_reason is not FinishReason.DECLINED:
+            self._refuse_empty(response)
+            return []
+        self._was_empty = False
+        self._messages.append(message)
+        if response.finish_reason is FinishReason.DECLINED:
+            self._output = message.text
+            await self._answer_unrun(calls, NOT_RUN_DECLINED)
+            return RunOutcome.DECLINED
+        if reply.problem is not None:
+            return self._correct(message, reply.problem)
+        if not calls:
+            return self._take_text(message, response)
+        answer = self._watch.answering(calls) if self._watch is not None else None
+        problem = self._take_answer(answer) if answer is not None else None
+        if answer is not None and problem is None:
+            await self._answer_unrun([call for call in calls if call is not answer], NOT_RUN_ANSWERED)
+            self._messages.append(ChatMessage.tool(answer, "accepted"))
+            return RunOutcome.ANSWERED
+        if self._iteration >= self._limits.max_iterations:
+            await self._answer_unrun(calls, NOT_RUN_AT_LIMIT.format(limit=self._limits.max_iterations))
+            raise self._too_many(f"{len(calls)} tool calls")
+        preset = {answer.id: problem} if answer is not None and problem is not None else {}
+        return [message, *await self._act(calls, response, preset)]
 
     def _with_ids(self, message: ChatMessage) -> ChatMessage:
         """Make call ids unique in the conversation."""
         if not message.tool_calls:
             return message
-        calls = tuple(
-            call
-            if (new := self._ids.unique(call.id, f"call_{self._iteration}_{n}")) == call.id
-            else _renamed(call, new)
-            for n, call in enumerate(message.tool_calls, 1)
-        )
-        return replace(message, tool_calls=calls)
+        calls = []
+        for n, call in enumerate(message.tool_calls, 1):
+            new = self._ids.unique(call.id, f"call_{self._iteration}_{n}")
+            calls.append(call if new == call.id else ToolCall(new, call.name, call.arguments_json))
+        return replace(message, tool_calls=tuple(calls))
 
-    async def _decide(self, message: ChatMessage, response: LLMResponse) -> RunOutcome | None:
-        """Note the message; return the outcome if the run ends with it, None if its calls are to be run."""
-        self._messages.append(message)
-        calls = message.tool_calls
-        if response.finish_reason is FinishReason.DECLINED:
-            self._output = message.text
-            await self._answer_unrun(calls, NOT_RUN_DECLINED)
-            return RunOutcome.DECLINED
-        if not calls:
-            self._output = message.text
-            if LOOKS_LIKE_CALL.search(message.text):
-                self._warn("the answer's text looks like a tool call; text is never executed")
-            if response.finish_reason is FinishReason.LENGTH:
-                raise OutputLimitError(
-                    "the answer was cut by the model's output limit",
-                    limit=self._plan.defaults.max_output_tokens,
-                    owner=str(self._plan.llm_owner),
-                    remedy="raise max_output_tokens of the connection; the part that came is in .result.output",
-                )
-            return RunOutcome.ANSWERED
-        if self._iteration >= self._limits.max_iterations:
-            limit = self._limits.max_iterations
-            await self._answer_unrun(calls, NOT_RUN_AT_LIMIT.format(limit=limit))
-            raise AgentMaxIterationsError(
-                f"agent {self._plan.agent_id!r} still asked for {len(calls)} tool calls after {limit} model requests",
-                limit=limit,
-                remedy="raise max_iterations, or go on with this error's .messages as history",
+    def _refuse_empty(self, response: LLMResponse) -> None:
+        """Let a model that said nothing be asked once more, and only once."""
+        if self._was_empty or self._iteration >= self._limits.max_iterations:
+            raise EmptyAnswerError(
+                f"the model answered with neither text nor a tool call (finish reason {str(response.finish_reason)!r})",
+                owner=str(self._plan.llm_owner),
             )
-        return None
+        self._teller.warn("the model answered with nothing and is asked once more")
+        self._was_empty = True
+
+    def _take_text(self, message: ChatMessage, response: LLMResponse) -> RunOutcome | list[ChatMessage]:
+        """Take a message without calls as the answer, if it is one."""
+        self._output = message.text
+        if response.finish_reason is FinishReason.LENGTH:
+            raise OutputLimitError(
+                "the answer was cut by the model's output limit",
+                limit=self._plan.defaults.max_output_tokens,
+                owner=str(self._plan.llm_owner),
+                remedy="raise max_output_tokens of the connection; the part that came is in .result.output",
+            )
+        if self._watch is not None:
+            problem = self._watch.take(message.text)
+            if problem is None:
+                return RunOutcome.ANSWERED
+            self._refuse_output(problem)
+            return self._correct(message, problem)
+        if not self._plan.as_text and LOOKS_LIKE_CALL.search(message.text):
+            self._teller.warn("the answer's text looks like a tool call; text is never executed")
+        return RunOutcome.ANSWERED
+
+    def _take_answer(self, answer: ToolCall) -> str | None:
+        """Read an answer that came as a call; return what is wrong with it."""
+        assert self._watch is not None  # noqa: S101  # it found the call
+        self._output = answer.arguments_json
+        problem = self._watch.take(answer.arguments_json)
+        if problem is not None:
+            self._refuse_output(problem)
+        return problem
+
+    def _refuse_output(self, problem: str) -> None:
+        """End the run if the answer has missed its type too often."""
+        assert self._watch is not None  # noqa: S101  # it stated the problem
+        if self._watch.gave_up or self._iteration >= self._limits.max_iterations:
+            raise InvalidOutputError(
+                f"the answer does not meet the output type: {problem}",
+                owner=str(self._plan.llm_owner),
+                remedy="see .result.output; try a simpler type or another model",
+            )
+        self._teller.warn(f"the answer does not meet the output type and is asked for again: {problem}")
+
+    def _correct(self, message: ChatMessage, problem: str) -> list[ChatMessage]:
+        """Tell the model what was wrong with its message."""
+        if self._iteration >= self._limits.max_iterations:
+            raise self._too_many("a corrected message")
+        told = ChatMessage.user(problem)
+        self._messages.append(told)
+        return [message, told]
+
+    def _too_many(self, wanted: str) -> AgentMaxIterationsError:
+        limit = self._limits.max_iterations
+        return AgentMaxIterationsError(
+            f"agent {self._plan.agent_id!r} still asked for {wanted} after {limit} model requests",
+            limit=limit,
+            remedy="raise max_iterations, or go on with this error's .messages as history",
+        )
 
     async def _answer_unrun(self, calls: Sequence[ToolCall], why: str) -> list[ChatMessage]:
         new = []
         for call in calls:
             result = ToolResult(call=call, status=CallStatus.REFUSED, content=f"Error: {why}", error=why)
             new.append(self._observe(result))
-            await self._record(self._ended(result))
+            await self._teller.record(self._teller.call_ended(result))
         return new
 
     # Acting ----------------------------------------------------------------------------------------------------
 
-    async def _act(self, message: ChatMessage, response: LLMResponse) -> list[ChatMessage]:
-        """Run the message's calls and return their results as messages, in call order."""
+    async def _act(
+        self, calls: Sequence[ToolCall], response: LLMResponse, preset: Mapping[str, str]
+    ) -> list[ChatMessage]:
+        """Run a message's calls and return their results as messages, in call order."""
         if response.finish_reason is FinishReason.LENGTH:
-            return await self._answer_unrun(message.tool_calls, CUT)
+            return await self._answer_unrun(calls, CUT)
         limit = self._limits
         most = limit.max_calls_per_step
         if limit.max_tool_calls is not None:
@@ -337,18 +400,17 @@ class Run:
         dispatcher = self._plan.dispatcher
         most_output = self._plan.defaults.max_output_tokens
         spent = most_output is not None and response.usage.output_tokens >= most_output
-        batch = dispatcher.prepare(message.tool_calls, self._scope, most=most, cut=spent)
-        self._batch = batch
+        batch = self._batch = dispatcher.prepare(calls, self._scope, most=most, cut=spent, preset=preset)
         ready = batch.ready
         self._calls_started += len(ready)
         for slot in ready:
             assert slot.ready is not None and slot.offered is not None  # noqa: S101, PT018  # what makes it ready
-            await self._record(
+            await self._teller.record(
                 ev.ToolCallStarted(
                     call=slot.call,
                     decoded=slot.ready.decoded,
                     executor=dispatcher.executor_name,
-                    **self._facts(slot.offered.owner),  # type: ignore[arg-type]  # the facts are an event's own fields
+                    **self._teller.facts(slot.offered.owner),
                 )
             )
         await dispatcher.execute(batch, self._deadline)
@@ -356,7 +418,7 @@ class Run:
         for slot in batch.slots:
             assert slot.result is not None  # noqa: S101  # executed or refused, each is settled
             new.append(self._observe(slot.result))
-            await self._record(self._ended(slot.result, truncated=slot.truncated))
+            await self._teller.record(self._teller.call_ended(slot.result, truncated=slot.truncated))
         self._batch = None
         return new
 
@@ -365,20 +427,6 @@ class Run:
         self._messages.append(message)
         self._results.append(result)
         return message
-
-    def _ended(self, result: ToolResult, *, truncated: bool = False) -> ev.ToolCallEnded:
-        facts = self._facts(self._plan.agent_owner)
-        if result.plugin:
-            facts["plugin"], facts["distribution"] = result.plugin, result.distribution
-        return ev.ToolCallEnded(
-            call=result.call,
-            status=result.status,
-            content=result.content,
-            error=result.error,
-            duration_s=result.duration_s,
-            truncated=truncated,
-            **facts,  # type: ignore[arg-type]  # the facts are an event's own fields
-        )
 
     # Ending ----------------------------------------------------------------------------------------------------
 
@@ -404,14 +452,16 @@ class Run:
         for slot in batch.slots:
             if slot.result is not None and slot.call.id not in answered:
                 self._observe(slot.result)
-                self._tell(self._ended(slot.result, truncated=slot.truncated))
+                self._teller.tell(self._teller.call_ended(slot.result, truncated=slot.truncated))
 
     def _make_result(self, outcome: RunOutcome) -> RunResult:
         messages = tuple(self._messages)
+        value = self._watch.value if self._watch is not None else MISSING
         self.result = RunResult(
             run_id=self.id,
             outcome=outcome,
             output=self._output,
+            value=None if value is MISSING else value,
             messages=messages,
             new_messages=messages[self._history_length :],
             tool_results=tuple(self._results),
@@ -421,7 +471,7 @@ class Run:
         )
         return self.result
 
-    async def _finish(self, outcome: RunOutcome, error: BaseException | None, *, quietly: bool = False) -> None:
+    async def _finish(self, outcome: RunOutcome, error: BaseException | None) -> None:
         assert self.result is not None  # noqa: S101  # made by every caller just before
         event = ev.RunEnded(
             outcome=outcome,
@@ -432,18 +482,26 @@ class Run:
             iterations=self._iteration,
             duration_s=time.monotonic() - self._began,
             new_messages=self.result.new_messages,
-            **self._facts(self._plan.agent_owner),  # type: ignore[arg-type]  # the facts are an event's own fields
+            **self._teller.facts(),
         )
-        self._tell(event)
         try:
-            await self._plan.store.append(event)
-        except Exception as exc:
-            if not quietly:  # what ended the run matters more than that its end was not written down
-                raise RunError(f"the run store failed: {error_text(exc)}") from exc
+            await self._teller.record(event)
+        except RunError:
+            if error is None:
+                raise
+            # What ended the run matters more than that its end was not written down.
 
 
-def _renamed(call: ToolCall, new: str) -> ToolCall:
-    return ToolCall(new, call.name, call.arguments_json)
+def _watch_for(output: OutputType | None, plan: Plan) -> OutputWatch | None:
+    if output is None:
+        return None
+    can = plan.llm.capabilities
+    return OutputWatch(
+        output,
+        schema_mode=can.schema_output,
+        native_tools=can.native_tools and not plan.as_text,
+        tool_names=plan.dispatcher.toolset.offered,
+    )
 
 
 def _earlier(limit_s: float | None, parent: RunScope | None, now: float) -> float | None:

@@ -8,23 +8,25 @@ import dataclasses
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
+from atlas_core._runtime.budget import Price
 from atlas_core._runtime.dispatch import Dispatcher
 from atlas_core._runtime.history import read_history
 from atlas_core._runtime.invoke import Lifecycle
 from atlas_core._runtime.loop import Plan, Run
 from atlas_core._runtime.observing import Audience
+from atlas_core._runtime.output import OutputType
 from atlas_core._runtime.portal import Portal
 from atlas_core._runtime.toolset import build_toolset
 from atlas_core._runtime.workers import Workers
-from atlas_core.errors import ServiceNotReadyError
+from atlas_core.errors import InvalidOutputError, ServiceNotReadyError, SettingsError
 from atlas_core.interfaces.agents import AgentParts
 from atlas_core.interfaces.llm import LLMDefaults
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
 from atlas_core.limits import RunLimits
-from atlas_core.messages import Answer, ChatMessage, RunResult
+from atlas_core.messages import Answer, ChatMessage, RunOutcome, RunResult
 from atlas_core.names import did_you_mean
 from atlas_core.owner import Owner
 
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
     from atlas_core.events import Event, Observer
     from atlas_core.interfaces.executors import ToolExecutorProtocol
     from atlas_core.interfaces.llm import BaseLLM
-    from atlas_core.settings.models import AgentProfileSettings
+    from atlas_core.settings.models import AgentProfileSettings, Prices
 
 __all__ = ["AgentService", "RunStream"]
+
+T = TypeVar("T")
 
 STOP_WAIT_S = 5.0
 """How long `stop` waits for cancelled runs to clean up."""
@@ -105,6 +109,7 @@ class AgentService(BaseService):
             max_execution_time_seconds=s.max_execution_time_seconds,
             max_tool_calls=s.max_tool_calls,
             max_tokens=s.max_tokens,
+            max_cost=s.max_cost,
         )
 
     def __repr__(self) -> str:
@@ -152,9 +157,22 @@ class AgentService(BaseService):
             connection=parts.connection,
             agent_owner=parts.owner,
             llm_owner=parts.llm_owner,
+            as_text=self._as_text(),
+            prices={name: _price(prices) for name, prices in parts.prices.items()},
             warnings=toolset.warnings,
         )
         self._audience = Audience(parts.observers)
+
+    def _as_text(self) -> bool:
+        """Whether tools are offered in the prompt, which is settled once the model is ready."""
+        wanted, native = self._parts.settings.tool_calls, self._parts.llm.capabilities.native_tools
+        if wanted == "native" and not native:
+            raise SettingsError(
+                f"{self._parts.llm.label or 'the model'} has no native tool calls",
+                key=f"ai.agents.profiles.connections.{self._parts.agent_id}.tool_calls",
+                remedy="set tool_calls = 'auto' or 'text', which offers the tools in the prompt",
+            )
+        return wanted == "text" or not native
 
     def system_prompt(self) -> str | None:
         """Return the system prompt; an agent type may override it to add to the profile's."""
@@ -210,35 +228,74 @@ class AgentService(BaseService):
 
     # Runs ------------------------------------------------------------------------------------------------------
 
+    @overload
     async def run(
         self,
         input_message: str | ChatMessage,
         history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
         *,
         context: object = None,
+        output_type: None = None,
         limits: RunLimits | None = None,
         **overrides: Any,
-    ) -> Answer:
+    ) -> Answer: ...
+    @overload
+    async def run(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        output_type: type[T],
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> T: ...
+    @overload
+    async def run(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        output_type: Any,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> Any: ...
+    async def run(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        output_type: Any = None,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> Any:
         """Answer a message.
 
         Args:
             input_message: Text, or a user message with other parts.
             history: The conversation so far, such as an earlier `answer.result.messages`; never changed.
             context: Handed to tools that ask for a `ToolContext`, as its `context`.
+            output_type: What the answer must be: a pydantic model, a dataclass, a TypedDict, a union or any other
+                type that pydantic can validate; None for text.
             limits: Replaces the profile's limits.
             overrides: Single limits by name, such as `max_iterations=3`.
         Returns:
-            The answer, a text whose `.result` holds messages, tool results and usage. Its
-            `result.outcome` tells an answer from a decline.
+            The answer, a text whose `.result` holds messages, tool results and usage, and whose
+            `result.outcome` tells an answer from a decline. With an output type, the validated object itself.
         Raises:
             ServiceNotReadyError: The agent was stopped or disabled, or could not start.
             LimitError: A limit was reached; `AgentMaxIterationsError` and `AgentTimeoutError` are such.
             ProviderError: The model's provider failed.
-            TypeError: An override is not the name of a limit.
+            InvalidOutputError: The answer did not meet the output type, nor did the ones after it was told why; or the
+                model declined where a type was asked for.
+            TypeError: An override is not the name of a limit, or the output type has no JSON Schema.
         """
-        request = _Request(self, input_message, history, limits, overrides)
+        request = _Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
         await self.start()
-        return _answer(await self._execute(request.make_run(context, None)))
+        result = await self._execute(request.make_run(context, None))
+        return Answer(result.output, result) if output_type is None else _value(result)
 
     def stream(
         self,
@@ -246,15 +303,17 @@ class AgentService(BaseService):
         history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
         *,
         context: object = None,
+        output_type: Any = None,
         limits: RunLimits | None = None,
         **overrides: Any,
     ) -> RunStream:
         """Answer a message and yield what happens, text as it is written.
 
-        Args and errors are those of `run`; errors are raised by the iteration, after the `RunEnded` event.
-        Leave the iteration early and the run is cancelled; `async with agent.stream(...) as events` waits for that.
+        Args and errors are those of `run`; errors are raised by the iteration, after the `RunEnded` event, and an
+        output type's object is `stream.result.value`. Leave the iteration early and the run is cancelled;
+        `async with agent.stream(...) as events` waits for that.
         """
-        request = _Request(self, input_message, history, limits, overrides)
+        request = _Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
 
         async def execute(tell: Callable[[Event], None]) -> RunResult:
             await self.start()
@@ -268,14 +327,20 @@ class AgentService(BaseService):
         history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
         *,
         context: object = None,
+        output_type: Any = None,
         limits: RunLimits | None = None,
         **overrides: Any,
-    ) -> Answer:
+    ) -> Any:
         """Answer a message, from plain code; works where an event loop runs already, as in a notebook.
 
-        Args and errors are those of `run`. An agent is used either through this door or through the async ones.
+        Args, what is returned and errors are those of `run`. An agent is used either through this door or through the
+        async ones.
         """
-        return self._portal.call(lambda: self.run(input_message, history, context=context, limits=limits, **overrides))
+        return self._portal.call(
+            lambda: self.run(
+                input_message, history, context=context, output_type=output_type, limits=limits, **overrides
+            )
+        )
 
     async def _execute(self, run: Run) -> RunResult:
         task = asyncio.current_task()
@@ -293,6 +358,11 @@ class AgentService(BaseService):
             self._stopped_runs.discard(task)
 
 
+def _price(prices: Prices) -> Price:
+    cached = prices.cached_input if prices.cached_input is not None else prices.input
+    return Price(prices.input, cached, prices.output)
+
+
 class _Request:
     """The arguments of a run, checked before anything starts."""
 
@@ -301,9 +371,12 @@ class _Request:
         agent: AgentService,
         input_message: str | ChatMessage,
         history: Iterable[ChatMessage | Mapping[str, object]] | None,
+        *,
+        output_type: Any,
         limits: RunLimits | None,
         overrides: Mapping[str, Any],
     ) -> None:
+        self._output = OutputType(output_type) if output_type is not None else None
         self._agent = agent
         self._message = _user_message(input_message)
         self._history = read_history(history)
@@ -324,7 +397,8 @@ class _Request:
             self._history,
             context=context,
             audience=self._agent._audience,  # noqa: SLF001  # the same module's
-            on_delta=tell,
+            output=self._output,
+            listener=tell,
         )
 
 
@@ -340,8 +414,12 @@ def _user_message(message: object) -> ChatMessage:
     return message
 
 
-def _answer(result: RunResult) -> Answer:
-    return Answer(result.output, result)
+def _value(result: RunResult) -> object:
+    if result.outcome is RunOutcome.ANSWERED:
+        return result.value
+    error = InvalidOutputError(f"the model declined: {result.output}")
+    error.result = result
+    raise error
 
 
 class RunStream(AsyncIterator["Event"]):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from atlas_core._runtime.calls import prepare_alone
+from atlas_core._runtime.invoke import Lifecycle
 from atlas_core._runtime.workers import Workers
 from atlas_core.interfaces.service import BaseService
 
@@ -33,6 +34,7 @@ class BaseToolExecutor(BaseService):
     def __init__(self, tool_registry: ToolRegistry | None = None) -> None:
         self.tool_registry = tool_registry
         self._workers: Workers | None = None
+        self._lifecycle = Lifecycle()
 
     @property
     def workers(self) -> Workers:
@@ -72,7 +74,7 @@ class BaseToolExecutor(BaseService):
         """
         if self.tool_registry is None:
             raise ValueError(f"{type(self).__name__} has no tool_registry; pass one to its constructor")
-        return prepare_alone(self.tool_registry, self.workers, tool_calls)
+        return prepare_alone(self.tool_registry, self.workers, self._lifecycle, tool_calls)
 
     def get_tools_for_agent(self, names: Iterable[str]) -> list[Tool]:
         """Return the registry's tools that the names or patterns choose, in name order.
@@ -83,10 +85,11 @@ class BaseToolExecutor(BaseService):
         return [] if self.tool_registry is None else self.tool_registry.select(names)
 
     async def stop(self) -> None:
-        """End the executor and its idle threads; does nothing if it has ended."""
+        """End the executor, its idle threads and the tools that `prepare` had started; does nothing if it has ended."""
         try:
             await super().stop()
         finally:
+            await self._lifecycle.stop()
             workers, self._workers = self._workers, None
             if workers is not None:
                 for task in tuple(workers.strays):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.llm import BaseLLM
     from atlas_core.interfaces.runs import RunStore
     from atlas_core.messages import Answer, ChatMessage
-    from atlas_core.settings.models import AgentProfileSettings
+    from atlas_core.settings.models import AgentProfileSettings, Prices
     from atlas_core.tools.registry import ToolRegistry
 
 __all__ = ["Agent", "AgentParts", "AgentTypeSpec"]
@@ -74,6 +74,7 @@ class AgentParts:
         tools: What the profile's plugins offer; the profile's `tools` and `permissions` choose from it.
         system_prompt: The profile's prompt, read from its file where it names one.
         max_output_tokens: The connection's bound of one answer, or None.
+        prices: By connection, what its tokens cost, where that is known.
         observers: Who is told of events, each with who supplied it.
         owner: Who supplied the agent type.
         store: Where runs are written down, or None for memory.
@@ -94,6 +95,7 @@ class AgentParts:
     owner: Owner = field(default_factory=Owner)
     system_prompt: str | None = None
     max_output_tokens: int | None = None
+    prices: Mapping[str, Prices] = field(default_factory=dict)
     observers: tuple[tuple[Observer, Owner], ...] = ()
     store: RunStore | None = None
     lifecycle: object = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from atlas_core.interfaces.llm import BaseLLM, ConnectionConfig
+from atlas_core.llm.line import Line, LineLLM
 from atlas_core.making import make
 from atlas_core.settings.owned import NoOptions, validate_owned
 
@@ -30,6 +31,7 @@ class LLMManager:
         self._loaded = loaded
         self._catalog = catalog
         self._models: dict[tuple[str, Owner], BaseLLM] = {}
+        self._lines: dict[tuple[str, Owner], LineLLM] = {}
 
     def get(self, connection_name: str, *, catalog: Catalog | None = None) -> BaseLLM:
         """Return the model behind a connection; nothing is sent before it is started.
@@ -54,6 +56,32 @@ class LLMManager:
             key: The dotted key that holds the name, for errors.
         """
         name, connection = self._loaded.connection(connection_name, key=key)
+        if not connection.fallback and connection.requests_per_minute is None:
+            model, owner = self._model(name, catalog)
+            return model, owner, name
+        offer = (catalog if catalog is not None else self._catalog()).find("llm", connection.backend)
+        line = self._lines.get((name, offer.owner))
+        if line is None:
+            line = LineLLM([self._line(other, catalog) for other in self._chain(name)])
+            self._lines[name, offer.owner] = line
+        return line, offer.owner, name
+
+    def _line(self, name: str, catalog: Catalog | None) -> Line:
+        limit = self._loaded.settings.ai.connections[name].requests_per_minute
+        return Line(name=name, llm=self._model(name, catalog)[0], requests_per_minute=limit)
+
+    def _chain(self, name: str) -> list[str]:
+        """Return a connection and all it may fall back on, each once, nearest first."""
+        chain = [name]
+        for known in chain:
+            for other in self._loaded.settings.ai.connections[known].fallback:
+                found, _ = self._loaded.connection(other, key=f"ai.connections.{known}.fallback")
+                if found not in chain:
+                    chain.append(found)
+        return chain
+
+    def _model(self, name: str, catalog: Catalog | None) -> tuple[BaseLLM, Owner]:
+        connection = self._loaded.settings.ai.connections[name]
         offer = (catalog if catalog is not None else self._catalog()).find("llm", connection.backend)
         model = self._models.get((name, offer.owner))
         if model is None:
@@ -72,7 +100,7 @@ class LLMManager:
                 base="atlas_core.BaseLLM",
             )
             self._models[name, offer.owner] = model
-        return model, offer.owner, name
+        return model, offer.owner
 
     @property
     def models(self) -> Mapping[str, BaseLLM]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -35,6 +35,7 @@ __all__ = [
     "ExecutorChoice",
     "PermissionsSettings",
     "PluginsSettings",
+    "Prices",
     "ProfilePlugins",
     "ProfilesSettings",
 ]
@@ -74,6 +75,7 @@ _Text = Annotated[str, Strict()]
 _Flag = Annotated[bool, Strict()]
 _Count = Annotated[int, Strict()]
 _Seconds = Annotated[Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)] | None, BeforeValidator(_no_limit)]
+_Price = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 _Names = Annotated[tuple[_Text, ...], BeforeValidator(_one_or_many), AfterValidator(_no_blank)]
 _Table = Annotated[Mapping[str, Any], AfterValidator(freeze), PlainSerializer(thaw)]
 
@@ -108,6 +110,20 @@ class PluginsSettings(_Frozen):
     prefix: Annotated[Mapping[str, _Text], AfterValidator(freeze)] = Field(default_factory=FrozenDict)
 
 
+class Prices(_Frozen):
+    """What a connection's tokens cost, each per million tokens, in any one currency.
+
+    Attributes:
+        input: Tokens of input that no cache held.
+        cached_input: Tokens of input that the provider's cache held; None for the price of input.
+        output: Tokens of output, reasoning included.
+    """
+
+    input: _Price = 0.0
+    cached_input: _Price | None = None
+    output: _Price = 0.0
+
+
 class ConnectionSettings(_Frozen):
     """One table of `[ai.connections]`: a model behind a provider.
 
@@ -118,6 +134,9 @@ class ConnectionSettings(_Frozen):
         backend: The provider's name.
         model: The model's name, as the provider knows it.
         max_output_tokens: Upper bound of one answer, at least 1; None for the provider's own.
+        fallback: Connections to turn to, in this order, where this one's server fails before anything was shown.
+        requests_per_minute: Requests that are sent in a minute at the most, over all runs; None for no limit.
+        prices: What its tokens cost; None where nothing is known, and then `max_cost` can't be kept.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -125,6 +144,9 @@ class ConnectionSettings(_Frozen):
     backend: _Text
     model: _Text = ""
     max_output_tokens: Annotated[_Count, Field(ge=1)] | None = None
+    fallback: _Names = ()
+    requests_per_minute: Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)] | None = None
+    prices: Prices | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -209,6 +231,9 @@ class AgentProfileSettings(_Frozen):
         max_execution_time_seconds: Wall time of one run; None (in a file `inf`) for no limit.
         max_tool_calls: Tool calls of one run, at least 0; None for no limit.
         max_tokens: Tokens of one run, input and output, at least 1; None for no limit.
+        max_cost: Cost of one run, in the currency of the connection's `prices`; None for no limit.
+        tool_calls: How the model is offered tools: `native`, `text` (in the prompt, for models that have no native
+            calls), or `auto`, which is native where the model can.
         tools: Names or patterns (`*`, `?`, `[abc]`) of the tools on offer.
         permissions: What narrows the tools further; None for no narrowing.
         plugins: What the profile changes in the list of enabled plugins.
@@ -227,6 +252,8 @@ class AgentProfileSettings(_Frozen):
     max_execution_time_seconds: _Seconds = 60
     max_tool_calls: Annotated[_Count, Field(ge=0)] | None = None
     max_tokens: Annotated[_Count, Field(ge=1)] | None = None
+    max_cost: Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)] | None = None
+    tool_calls: Literal["auto", "native", "text"] = "auto"
     tools: _Names = ()
     permissions: PermissionsSettings | None = None
     plugins: ProfilePlugins = ProfilePlugins()
@@ -249,6 +276,8 @@ class AgentProfileSettings(_Frozen):
             max_execution_time_seconds: float | None = 60,
             max_tool_calls: int | None = None,
             max_tokens: int | None = None,
+            max_cost: float | None = None,
+            tool_calls: Literal["auto", "native", "text"] = "auto",
             tools: str | Sequence[str] = (),
             permissions: PermissionsSettings | Mapping[str, object] | None = None,
             plugins: ProfilePlugins | Mapping[str, object] = ...,

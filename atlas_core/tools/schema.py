@@ -19,7 +19,14 @@ if typing.TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import GenerateJsonSchema
 
-__all__ = ["ArgumentsModel", "Documentation", "model_arguments", "read_docstring", "returns_schema"]
+__all__ = [
+    "ArgumentsModel",
+    "Documentation",
+    "model_arguments",
+    "modern_typed_dicts",
+    "read_docstring",
+    "returns_schema",
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,7 +195,7 @@ class _Field:
             annotation = typing.Optional[annotation]  # noqa: UP045  # `|` fails on some special forms
         return cls(
             name=parameter.name,
-            annotation=_modern_typed_dicts(annotation, signature.namespace),
+            annotation=modern_typed_dicts(annotation, signature.namespace),
             required=default is MISSING,
             default=default,
             description=description,
@@ -325,7 +332,7 @@ def _generator() -> type[GenerateJsonSchema]:
     return Generator
 
 
-def _modern_typed_dicts(annotation: typing.Any, namespace: Mapping[str, object]) -> typing.Any:
+def modern_typed_dicts(annotation: typing.Any, namespace: Mapping[str, object]) -> typing.Any:
     """Replace each `typing.TypedDict` by its like from typing_extensions: pydantic demands it before Python 3.12."""
     if sys.version_info >= (3, 12):  # pragma: no cover  # depends on the Python that runs the tests
         return annotation
@@ -335,7 +342,7 @@ def _modern_typed_dicts(annotation: typing.Any, namespace: Mapping[str, object])
     origin = typing.get_origin(annotation)
     if not arguments or origin is typing.Literal:
         return annotation
-    replaced = tuple(_modern_typed_dicts(a, namespace) for a in arguments)
+    replaced = tuple(modern_typed_dicts(a, namespace) for a in arguments)
     if all(new is old for new, old in zip(replaced, arguments, strict=True)):
         return annotation
     if origin in (typing.Union, types.UnionType):
@@ -357,7 +364,7 @@ def _modern_typed_dict(old: typing.Any, namespace: Mapping[str, object]) -> typi
         else:
             # Under postponed annotations these keys know of `total` alone; the marks are in the hints.
             kind = typing.Required if key in old.__required_keys__ else typing.NotRequired
-        fields[key] = kind[_modern_typed_dicts(hint, namespace)]
+        fields[key] = kind[modern_typed_dicts(hint, namespace)]
     new = typing_extensions.TypedDict(old.__name__, fields)  # type: ignore[misc]  # made at run time
     new.__module__, new.__doc__ = old.__module__, old.__doc__
     return new
