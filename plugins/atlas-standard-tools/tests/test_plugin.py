@@ -14,7 +14,7 @@ from atlas_standard_tools import plugin
 from atlas_standard_tools.options import Options
 from pydantic import ValidationError
 
-from atlas_core import FunctionTool, Tool
+from atlas_core import FunctionTool, Tool, ToolError
 
 ALWAYS = ["calculator_tool", "unit_converter", "current_time", "date_arithmetic", "read_file", "list_directory"]
 EVERYTHING = {"files": {"write": True}, "fetch": {"enabled": True}}
@@ -88,6 +88,13 @@ def test_each_example_is_read_by_its_tool_and_no_other_and_runs(
         assert parse(example.question) == (example.arguments if other == name else None)
     if name != "fetch_url":  # its own tests run it, against servers of their own
         assert _run(tools[name], dict(example.arguments)) not in {None, ""}
+
+
+def test_the_calculator_refuses_as_a_tool_does() -> None:
+    """With an error that names the tool, in words for the model. Case 136."""
+    with pytest.raises(ToolError, match="divided by zero") as caught:
+        _run(_tools()["calculator_tool"], {"expression": "1/0"})
+    assert caught.value.tool == "calculator_tool"
 
 
 def test_the_first_question_of_the_readme_has_the_answer_60() -> None:

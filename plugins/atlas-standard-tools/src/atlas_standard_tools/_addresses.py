@@ -76,8 +76,8 @@ async def resolve(host: str, port: int, allowed: Sequence[Network]) -> list[Addr
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0])) for entry in found))
     if not addresses or not all(may_reach(address, allowed) for address in addresses):
         raise AddressError(
-            f"the host {host[:100]!r} is not on the public internet, so it is not fetched; a network can be allowed with "
-            "plugins.options.standard-tools.fetch.allowed_private_networks"
+            f"the host {host[:100]!r} is not on the public internet, so it is not fetched; a network can be "
+            "allowed with plugins.options.standard-tools.fetch.allowed_private_networks"
         )
     return addresses
 

@@ -99,8 +99,6 @@ def _parse(expression: str) -> tuple[str, ast.expr]:
             tree = ast.parse(source, mode="eval")
     except SyntaxError as exc:
         raise ExpressionError(_syntax(expression, source, exc)) from exc
-    except ValueError as exc:
-        raise ExpressionError(f"{expression[:60]!r} holds characters that no expression has") from exc
     _check(tree, source)
     return source, tree.body
 

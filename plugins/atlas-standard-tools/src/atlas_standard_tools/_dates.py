@@ -56,10 +56,6 @@ class Moment:
     at: date | datetime
     notes: tuple[str, ...] = field(default=())
 
-    @property
-    def zone(self) -> tzinfo | None:
-        return self.at.tzinfo if isinstance(self.at, datetime) else None
-
 
 def read_moment(text: str, *, zone: tzinfo | None, now: datetime) -> Moment:
     """Read a date or time.

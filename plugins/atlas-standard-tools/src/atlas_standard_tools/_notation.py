@@ -71,6 +71,8 @@ def _in_call(text: str, at: int) -> bool:
 
 def _percents(tokens: list[str]) -> list[str]:
     out: list[str] = []
+    if tokens.count("%") > 100:
+        raise NotationError("there are over 100 '%'; split the expression into several")
     for i, token in enumerate(tokens):
         following = tokens[i + 1] if i + 1 < len(tokens) else ""
         if token == "of" and out[-2:] == ["100", ")"]:
@@ -112,6 +114,8 @@ def _operand_start(tokens: list[str]) -> int:
 
 def _factorials(tokens: list[str]) -> list[str]:
     out: list[str] = []
+    if tokens.count("!") > 100:
+        raise NotationError("there are over 100 '!'; each is a factorial")
     for token in tokens:
         if token != "!":
             out.append(token)

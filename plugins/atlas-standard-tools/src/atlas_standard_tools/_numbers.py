@@ -150,8 +150,6 @@ def _float_power(a: Number, b: Number) -> float:
         result = math.pow(real(a), real(b))
     except OverflowError:
         raise NumberError("the power is too large for a decimal number (over 1.8e308)") from None
-    except ValueError:
-        raise NumberError(f"{show(a)} to the power of {show(b)} has no real result") from None
     if result == 0 and a != 0:
         raise NumberError("the power is too small for a decimal number (under 5e-324)")
     return result

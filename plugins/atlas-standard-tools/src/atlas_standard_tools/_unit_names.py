@@ -46,16 +46,21 @@ _ALIASES = {
     "cms": "centimeter", "mms": "millimeter", "mls": "milliliter", "mcg": "microgram", "msec": "millisecond",
     "msecs": "millisecond", "cal": "calorie", "kilocalories": "kilocalorie", "horse power": "horsepower",
     "sec": "second", "secs": "second", "hrs": "hour", "wks": "week", "wk": "week", "yrs": "year", "mins": "minute",
-    "kwh": "kilowatt_hour", "mwh": "megawatt_hour", "gwh": "gigawatt_hour", "wh": "watt_hour",
     "kilowatt hours": "kilowatt_hour", "kilowatt hour": "kilowatt_hour", "kilowatt-hours": "kilowatt_hour",
     "kilowatt-hour": "kilowatt_hour", "watt hours": "watt_hour", "inch": "inch", "ins": "inch", '"': "inch",
     "'": "foot", "foots": "foot", "mpg": "mile/gallon",
+    "kg": "kilogram", "km": "kilometer", "cm": "centimeter", "ft": "foot", "yd": "yard", "mi": "mile", "in": "inch",
+    "lb": "pound", "oz": "ounce",
+    "gal": "gallon", "qt": "quart", "pt": "pint", "ac": "acre", "ha": "hectare", "hr": "hour", "min": "minute",
+    "ev": "electron_volt", "ah": "ampere_hour", "db": "decibel",
 }  # fmt: skip
 # Spellings in their own case: here a capital makes another unit.
 _EXACT = {
     "KB": "kilobyte", "kB": "kilobyte", "Mb": "megabit", "Gb": "gigabit", "Tb": "terabit", "Kbit": "kilobit",
     "Mbps": "megabit/second", "Gbps": "gigabit/second", "kbps": "kilobit/second", "MBps": "megabyte/second",
     "GBps": "gigabyte/second", "Kbps": "kilobit/second", "Cal": "kilocalorie", "PB": "petabyte",
+    "PA": "pascal", "pa": "pascal", "Gal": "galileo", "mmhg": "mmHg", "MMHG": "mmHg", "mah": "milliampere_hour",
+    "MAH": "milliampere_hour",
 }  # fmt: skip
 _UNCLEAR = {
     "mb": "'MB' (megabyte) or 'Mb' (megabit)", "gb": "'GB' (gigabyte) or 'Gb' (gigabit)",
@@ -64,6 +69,8 @@ _UNCLEAR = {
     "gbps": "'Gbps' (gigabit/second) or 'GB/s'", "ML": "'mL' (millilitre) or 'megaliter'",
     "Ml": "'mL' (millilitre) or 'megaliter'", "MM": "'mm' (millimetre) or 'Mm' (megametre)",
     "M": "'m' (metre) or 'mol/L'", "MS": "'ms' (millisecond) or 'megasecond'",
+    "NM": "'nm' (nanometre) or 'nmi' (nautical mile)",
+    "KN": "'kN' (kilonewton) or 'knot'", "ma": "'mA' (milliampere)",
     "MW/H": "'MW' or 'MWh'",
 }  # fmt: skip
 _MONEY = re.compile(
@@ -129,23 +136,29 @@ def _named(text: str) -> pint.Unit | None:
     """Return the unit of one spelling, or None if it is unknown as a whole."""
     if text in _UNCLEAR:
         raise UnitError(f"{text!r} has more than one meaning; write {_UNCLEAR[text]}")
-    if alias := _EXACT.get(text) or _ALIASES.get(text.lower()):
+    alias = _EXACT.get(text) or _ALIASES.get(text.lower())
+    if alias:
         return registry().Unit(alias)
     name = text.replace(" ", "_").replace("-", "_")
     if not name.replace("°", "").replace("Å", "A").isidentifier() and name != "°":
         return None
-    for spelling in dict.fromkeys([name, name.lower()]):
-        if found := registry().parse_unit_name(spelling):
-            return registry().Unit("".join(found[0][:2]))
+    if found := registry().parse_unit_name(name):
+        return registry().Unit("".join(found[0][:2]))
     return _any_case(text, name)
 
 
 def _any_case(text: str, name: str) -> pint.Unit | None:
+    """Look a spelling up in other cases, and refuse to choose: "mpa" may be millipascal or megapascal."""
     if len(name) > 30:
         return None
-    found = {"".join(f[:2]) for f in registry().parse_unit_name(name, case_sensitive=False)}
+    spellings = {name, name.lower(), name[:1].swapcase() + name[1:]}
+    found = {
+        "".join(parts[:2])
+        for spelling in spellings
+        for parts in registry().parse_unit_name(spelling, case_sensitive=False)
+    }
     if len(found) > 1:
-        raise UnitError(f"{text!r} has more than one meaning: {', '.join(sorted(found))}; write one of these")
+        raise UnitError(f"{text!r} has more than one meaning; write {' or '.join(map(repr, sorted(found)))}")
     return registry().Unit(found.pop()) if found else None
 
 
