@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from atlas_core._runtime.invoke import error_text
-from atlas_core.errors import ProviderError, ProviderResponseError, RunError
+from atlas_core.errors import ProviderError, ProviderResponseError, ProviderTimeoutError, RunError
 from atlas_core.interfaces.llm import FinishReason, LLMDelta, LLMResponse
 from atlas_core.messages import ChatMessage
 
@@ -110,6 +111,9 @@ class Asking:
                 else:
                     response = await self._session.complete(deadline=deadline)
         except RunError as exc:
+            if isinstance(exc, ProviderTimeoutError) and deadline is not None and time.monotonic() >= deadline:
+                # The provider keeps the same deadline, and which of the two clocks rings first is chance.
+                raise DeadlinePassedError from exc
             exc.owner = exc.owner or str(self._owner)
             raise
         except asyncio.CancelledError:

@@ -12,6 +12,8 @@ from atlas_core.interfaces.service import BaseService
 from atlas_core.messages import ChatMessage, Usage
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import BaseModel
 
     from atlas_core.interfaces.tools import ToolSchema
@@ -288,11 +290,14 @@ class ConnectionConfig:
         name: The connection's name in the settings.
         model: The model's name, or "" if the settings give none.
         options: The rest of the connection's table, validated by the spec's own model.
+        base_dir: The folder that relative paths in the options start from: the settings file's. None means the
+            current folder.
     """
 
     name: str
     model: str
     options: BaseModel
+    base_dir: Path | None = None
 
 
 LLMFactory: TypeAlias = Callable[[ConnectionConfig], BaseLLM]

@@ -94,7 +94,7 @@ class LLMManager:
             )
             model = make(
                 offer,
-                ConnectionConfig(name=name, model=connection.model, options=options),
+                ConnectionConfig(name=name, model=connection.model, options=options, base_dir=self._loaded.base_dir),
                 what=f"the model of connection {name!r} by provider {offer.name!r}",
                 kind=BaseLLM,
                 base="atlas_core.BaseLLM",
