@@ -144,11 +144,11 @@ def test_a_root_that_does_not_exist_names_the_setting(tmp_path: Path) -> None:
         files.list_directory()
 
 
-def test_special_files_are_not_opened(files: Files, root: Path) -> None:
+def test_special_files_are_not_opened(files: Files, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe would hang the reader for ever; it, sockets and devices are refused at once."""
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as sock:
-        os.chdir(root)  # the name of a socket has at most 108 bytes
+        monkeypatch.chdir(root)  # the name of a socket has at most 108 bytes
         sock.bind("socket")
         for name, kind in (("pipe", "pipe"), ("socket", "socket")):
             began = time.perf_counter()
