@@ -172,7 +172,9 @@ class Asking:
 
 def _as_text(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return messages as a model without native calls can read them: calls and results as text."""
-    return list(_texts(messages))
+    if any(message.tool_calls or message.role == "tool" for message in messages):
+        return list(_texts(messages))
+    return list(messages)
 
 
 def _texts(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:

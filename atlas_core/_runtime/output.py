@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from dataclasses import replace
@@ -49,6 +50,8 @@ class OutputType:
 
         from atlas_core.tools.schema import modern_typed_dicts  # loads pydantic too
 
+        if inspect.isroutine(kind):
+            raise TypeError(f"output_type {kind!r} can't be described to a model: it is a function")
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(modern_typed_dicts(kind, {}))
             schema = self._adapter.json_schema()
@@ -74,7 +77,7 @@ class OutputType:
 
         fenced = _FENCED.match(text)
         try:
-            data = json.loads(fenced["body"] if fenced else text)
+            data = json.loads(fenced["body"] if fenced else text, parse_constant=_no_constant)
         except (ValueError, RecursionError) as exc:
             raise OutputMismatchError(f"it is not JSON: {exc}") from exc
         if self.wrapped:
@@ -90,6 +93,10 @@ class OutputType:
             raise OutputMismatchError(text[:MAX_MISMATCH_CHARS]) from exc
         except ValueError as exc:
             raise OutputMismatchError(str(exc)[:MAX_MISMATCH_CHARS]) from exc
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
@@ -149,18 +156,9 @@ class OutputWatch:
             self.value = self._kind.read(text)
         except OutputMismatchError as exc:
             self._misses += 1
-            return f"The answer does not meet the schema: {exc}. Give the whole answer again, corrected."
+            how = f", by calling {self._tool!r}" if self._tool else ""
+            return f"The answer does not meet the schema: {exc}. Give the whole answer again, corrected{how}."
         return None
-
-    def miss_text(self) -> str:
-        """Count an answer that was plain text where the answering tool had to be called; return what to tell."""
-        self._misses += 1
-        return f"Give the final answer by calling {self._tool!r}, not as text."
-
-    @property
-    def wants_call(self) -> bool:
-        """Whether the answer must come as a call."""
-        return bool(self._tool)
 
     @property
     def gave_up(self) -> bool:
