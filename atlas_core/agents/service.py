@@ -321,6 +321,39 @@ class AgentService(BaseService):
 
         return RunStream(execute)
 
+    @overload
+    def run_sync(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        output_type: None = None,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> Answer: ...
+    @overload
+    def run_sync(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        output_type: type[T],
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> T: ...
+    @overload
+    def run_sync(
+        self,
+        input_message: str | ChatMessage,
+        history: Iterable[ChatMessage | Mapping[str, object]] | None = None,
+        *,
+        context: object = None,
+        output_type: Any,
+        limits: RunLimits | None = None,
+        **overrides: Any,
+    ) -> Any: ...
     def run_sync(
         self,
         input_message: str | ChatMessage,

@@ -130,7 +130,7 @@ def test_no_tracked_file_names_a_registry_or_this_machine() -> None:
     hosts = [".".join(parts) for parts in [("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org")]]
     folders = [ROOT, Path.home()]
     here = [f"{folder}/" for folder in folders if len(folder.parts) > 2 or folder == Path("/root")]
-    wanted = re.compile("|".join(map(re.escape, [*hosts, *here])))
+    wanted = re.compile("|".join([*map(re.escape, hosts), *(rf"(?<![\w.*]){re.escape(path)}" for path in here)]))
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in _tracked()
