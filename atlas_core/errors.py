@@ -267,6 +267,7 @@ class ProviderError(RunError):
         retryable: Whether the same request may succeed later.
         status: The HTTP status, where there was one.
         request_id: The server's id of the request, where it gave one.
+        partial_text: What the model had written when a streamed answer failed, or "".
     """
 
     def __init__(
@@ -283,6 +284,7 @@ class ProviderError(RunError):
         self.retryable = retryable
         self.status = status
         self.request_id = request_id
+        self.partial_text = ""
 
 
 class ProviderAuthError(ProviderError):
