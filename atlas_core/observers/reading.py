@@ -99,9 +99,9 @@ def _call(value: object) -> ToolCall:
 
 def _usage(value: object) -> Usage:
     data = _object(value)
-    count = _exactly(int)
-    known = {field.name: count(data[field.name]) for field in dataclasses.fields(Usage) if field.name in data}
-    return Usage(**known)  # type: ignore[arg-type]  # `count` let whole numbers through only
+    readers: dict[str, Callable[[object], Any]] = {"int": _exactly(int), "float": _number}
+    fields = [field for field in dataclasses.fields(Usage) if field.name in data]
+    return Usage(**{field.name: readers[str(field.type)](data[field.name]) for field in fields})
 
 
 def _items(read: Callable[[object], object]) -> Callable[[object], tuple[object, ...]]:
