@@ -198,10 +198,12 @@ def test_a_last_line_without_an_end_that_is_whole_counts(tmp_path: Path) -> None
 def test_writers_on_several_threads_mix_no_lines(tmp_path: Path) -> None:
     """Runs on several loops may share a trace."""
     with JsonLinesTrace(tmp_path / "t.jsonl") as trace:
-        threads = [
-            threading.Thread(target=lambda n=n: [trace.on_event(warning(f"{n}" * 500)) for _ in range(50)])
-            for n in range(4)
-        ]
+
+        def write(n: int) -> None:
+            for _ in range(50):
+                trace.on_event(warning(f"{n}" * 500))
+
+        threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -337,12 +337,8 @@ def test_config_explain(atlas: Atlas) -> None:
         'ai.agents.default_profile = "helper"\n  set in settings.toml:9\n'
     )
     table = atlas("config", "explain", "ai.connections.main").out
-    assert table.splitlines() == [
-        'ai.connections.main.backend = "parrot"',
-        "  set in settings.toml:6",
-        'ai.connections.main.model = ""',
-        "  built-in default",
-    ]
+    assert table.splitlines()[:2] == ['ai.connections.main.backend = "parrot"', "  set in settings.toml:6"]
+    assert 'ai.connections.main.model = ""\n  built-in default\n' in table
     unset = atlas("config", "explain", "ai.agents.profiles.connections.helper.max_tokens")
     assert "max_tokens is not set: " in unset.out
     wrong = atlas("config", "explain", "ai.agent")
