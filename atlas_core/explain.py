@@ -7,14 +7,13 @@ in group `atlas.offers` can only be known once its plugin is imported, and is sa
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from atlas_core import builtin
-from atlas_core.errors import SettingsError
 from atlas_core.kernel import BUILTIN
+from atlas_core.llm.chain import ConnectionChain
 from atlas_core.names import did_you_mean, prefixed, same_name
 from atlas_core.permissions import decide, is_pattern, matches, unmatched_rules
 from atlas_core.plugins import PluginHost
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from atlas_core.metadata import InstalledPlugin
     from atlas_core.owner import Owner
     from atlas_core.selection import Selection
-    from atlas_core.settings.models import AgentProfileSettings, ConnectionSettings
+    from atlas_core.settings.models import AgentProfileSettings
 
 __all__ = ["ExplainedName", "ExplainedPlugin", "ExplainedTool", "Explanation", "explain"]
 
@@ -111,7 +110,11 @@ class Explanation:
         tools: What it may use, in name order; then patterns that plugins without declarations may match.
         limits: The limits of a run, by key; None for no limit.
         problems: Why it can't run.
-        warnings: What has no effect.
+        warnings: What has no effect, or less than it seems.
+        tool_calls: How the model is offered tools: "auto", "native" or "text".
+        fallback: The connections that are asked where the first one's server fails, nearest first.
+        requests_per_minute: How often each connection in use may be asked, by name; those without a limit left out.
+        prices: What tokens cost, each per million, by connection and then by key; those without prices left out.
     """
 
     profile: str
@@ -130,6 +133,10 @@ class Explanation:
     limits: Mapping[str, float | None]
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    tool_calls: str = "auto"
+    fallback: tuple[str, ...] = ()
+    requests_per_minute: Mapping[str, float] = field(default_factory=dict)
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists and texts, ready for JSON."""
@@ -158,12 +165,14 @@ def explain(kernel: Kernel, profile: str | None = None) -> Explanation:
     key, settings = kernel.loaded.profile(profile)
     selection = kernel.select(settings, key)
     offers = _Offers(kernel, selection)
-    connection, table, problem = _connection(kernel, key, settings)
+    chain = ConnectionChain.of_profile(kernel.loaded, key, settings)
+    table = chain.first
     agent_type = offers.find("agent", settings.type, settings.options)
     provider = offers.find("llm", table.backend, table.options) if table else ExplainedName(name="", known="missing")
     executor = offers.find("executor", settings.executor.name, settings.executor.options)
     tools = tuple(offers.tools(settings))
-    named = (("agent type", agent_type), ("model provider", provider), ("executor", executor))
+    others = (("model provider", offers.find("llm", other.backend, other.options)) for other in chain.fallbacks)
+    named = (("agent type", agent_type), ("model provider", provider), *others, ("executor", executor))
     used: list[tuple[str, ExplainedName | ExplainedTool]] = [*named, *(("tool", tool) for tool in tools)]
     return Explanation(
         profile=key,
@@ -175,22 +184,33 @@ def explain(kernel: Kernel, profile: str | None = None) -> Explanation:
         agent_type=agent_type,
         provider=provider,
         executor=executor,
-        connection=connection,
+        connection=chain.name,
         model=table.model if table else "",
-        variables=_variables(table.options if table else {}),
+        variables=chain.variables,
         tools=tools,
         limits={name: getattr(settings, name) for name in _LIMITS},
         problems=(
             *_disabled(kernel),
-            *([problem] if problem else []),
-            *_missing(used),
-            *offers.conflicts(used),
+            *chain.problems,
+            *dict.fromkeys(_missing(used)),
+            *dict.fromkeys(offers.conflicts(used)),
         ),
-        warnings=(*selection.warnings, *_undeclared(used), *offers.warnings(settings)),
+        warnings=(*selection.warnings, *dict.fromkeys(_undeclared(used)), *offers.warnings(settings), *chain.warnings),
+        tool_calls=settings.tool_calls,
+        fallback=tuple(chain.tables)[1:],
+        requests_per_minute=chain.requests_per_minute,
+        prices=chain.prices,
     )
 
 
-_LIMITS = ("max_iterations", "max_execution_time_seconds", "max_tool_calls", "max_tokens", "tool_timeout_seconds")
+_LIMITS = (
+    "max_iterations",
+    "max_execution_time_seconds",
+    "max_tool_calls",
+    "max_tokens",
+    "max_cost",
+    "tool_timeout_seconds",
+)
 
 
 def _plugins(selection: Selection) -> Iterable[ExplainedPlugin]:
@@ -207,25 +227,6 @@ def _plugins(selection: Selection) -> Iterable[ExplainedPlugin]:
             offers=record.declared,
             problem=str(record.error),
         )
-
-
-def _variables(options: Mapping[str, object]) -> dict[str, bool]:
-    """Tell which of the variables that a connection names are set; their values are nobody's business."""
-    named = [str(value) for key, value in options.items() if key.endswith("_env") and isinstance(value, str) and value]
-    return {name: bool(os.environ.get(name)) for name in named}
-
-
-def _connection(kernel: Kernel, key: str, settings: AgentProfileSettings) -> tuple[str, ConnectionSettings | None, str]:
-    """Return the profile's connection, or why it has none."""
-    where = f"ai.agents.profiles.connections.{key}.connection_name"
-    names = list(kernel.settings.ai.connections)
-    wanted = settings.connection_name or (names[0] if len(names) == 1 else "")
-    if not wanted:
-        return "", None, f"the profile names no connection (key {where})"
-    try:
-        return *kernel.loaded.connection(wanted, key=where), ""
-    except SettingsError as exc:
-        return wanted, None, str(exc)
 
 
 def _disabled(kernel: Kernel) -> Iterable[str]:

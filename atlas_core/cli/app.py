@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from atlas_core._version import __version__
-from atlas_core.cli import chat, config, explain, init, plugins, tools, trace
+from atlas_core.cli import chat, config, connections, explain, init, plugins, tools, trace
 from atlas_core.cli import run as run_once
 from atlas_core.cli.output import DEBUG, abandon_output, fail, flush, prepare_streams, say
 from atlas_core.cli.status import ExitStatus, Interrupted, status_of
@@ -35,6 +35,7 @@ app.command("init")(init.init)
 app.command("explain")(explain.explain)
 app.add_typer(plugins.app, name="plugins")
 app.add_typer(tools.app, name="tools")
+app.add_typer(connections.app, name="connections")
 app.add_typer(config.app, name="config")
 app.add_typer(trace.app, name="trace")
 

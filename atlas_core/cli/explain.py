@@ -52,6 +52,16 @@ def _draw(found: "Explanation") -> None:
     say(f"  connection   {found.connection or 'none'}: provider {_named(found.provider)}{model}")
     for name, is_set in found.variables.items():
         say(f"               variable {name} is {'set' if is_set else 'NOT set'}")
+    if found.fallback:
+        say(f"  fallback     {', '.join(found.fallback)}")
+    for name, rate in found.requests_per_minute.items():
+        say(f"  rate         {name}: {rate:g} requests a minute")
+    for name, prices in found.prices.items():
+        say(
+            f"  prices       {name}: {', '.join(f'{key} {price:g}' for key, price in prices.items())}, per million tokens"
+        )
+    if found.tool_calls != "auto":
+        say(f"  tool calls   {found.tool_calls}")
     say(f"  executor     {_named(found.executor)}")
     limits = [f"{name} = {value:g}" for name, value in found.limits.items() if value is not None]
     say(f"  limits       {', '.join(limits) or 'none'}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from atlas_core import events as ev
 from atlas_core.messages import RunOutcome
 from atlas_core.observers.screen import make_screen
-from atlas_core.observers.text import shortened
+from atlas_core.observers.text import shortened, usage_text
 
 if TYPE_CHECKING:
     from atlas_core.messages import ToolCall
@@ -211,8 +211,15 @@ class ConsoleTree:
         elif self._errors or run.depth:
             self._line(str(event.outcome), event.error or "no answer", depth=depth, tone="failure", last=True)
         if not run.depth:
+            self._used(event)
             self._head("note", run.notice)
         del self._runs[event.run_id]
+
+    def _used(self, event: ev.RunEnded) -> None:
+        """Draw what the run used, where somebody counted it; rules without a language model use nothing."""
+        if event.usage.input_tokens or event.usage.output_tokens or event.usage.cost:
+            text = usage_text(event.usage, requests=event.usage.requests or event.iterations)
+            self._line("used", text, depth=0, tone="note")
 
 
 def _action(call: ToolCall) -> str:

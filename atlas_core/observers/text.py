@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import TYPE_CHECKING
 
-__all__ = ["printable", "shortened"]
+if TYPE_CHECKING:
+    from atlas_core.messages import Usage
+
+__all__ = ["amount_text", "printable", "shortened", "usage_text"]
 
 # C0 and C1 controls but tab and newline, DEL, line and paragraph separators, marks that turn the direction of
 # writing (Unicode Technical Report 36, 2014, section 2.2), and surrogates, which no stream can encode.
@@ -29,3 +34,26 @@ def shortened(text: str, *, max_chars: int, max_lines: int) -> str:
     kept = "\n".join(text[:max_chars].split("\n")[:max_lines])
     left = len(text) - len(kept)
     return f"{kept}\n[{left} more characters]" if left else text
+
+
+def usage_text(usage: Usage, *, requests: int) -> str:
+    """Return what was used, in one line; the cost only where there is one.
+
+    Args:
+        usage: Tokens and cost.
+        requests: How many model requests it took.
+    """
+    cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
+    cost = f", cost {amount_text(usage.cost)}" if usage.cost else ""
+    return (
+        f"{requests:,} request{'' if requests == 1 else 's'}, {usage.input_tokens:,} tokens in{cached}, "
+        f"{usage.output_tokens:,} out{cost}"
+    )
+
+
+def amount_text(amount: float) -> str:
+    """Return an amount of money with three significant digits, at least two after the point, and no exponent."""
+    if not amount or not math.isfinite(amount):
+        return f"{amount:.2f}"
+    digits = max(2, 2 - math.floor(math.log10(abs(amount))))
+    return f"{amount:.{digits}f}"
