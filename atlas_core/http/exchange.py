@@ -53,6 +53,7 @@ class Exchange:
         self.call = call
         self.deadline = deadline
         self.attempts = Attempts(setup.retry, deadline)
+        self._began = time.monotonic()
 
     @contextlib.asynccontextmanager
     async def in_time(self) -> AsyncIterator[None]:
@@ -66,21 +67,22 @@ class Exchange:
             return
         left = self.deadline - time.monotonic()
         if left <= 0:
-            raise self.late(0)
+            raise self.late()
         try:
             async with asyncio.timeout(left) as timer:
                 yield
         except TimeoutError:
             if not timer.expired():
                 raise
-            raise self.late(left) from None
+            raise self.late() from None
 
-    def late(self, left_s: float) -> ProviderTimeoutError:
-        """Return the error for a deadline that passed, `left_s` seconds after the request began."""
+    def late(self) -> ProviderTimeoutError:
+        """Return the error for a deadline that passed."""
         server = self.setup.target.server
+        given = (self.deadline or 0) - self._began
         text = f"{server.name} was not asked: the deadline had passed"
-        if left_s > 0:
-            text = f"the answer of {server.name} was not complete within the {left_s:.3g} s that were left"
+        if given > 0:
+            text = f"the answer of {server.name} was not complete within the {given:.1f} s that were left for it"
         return ProviderTimeoutError(text, owner=server.owner)
 
     async def open(self) -> OpenReply:

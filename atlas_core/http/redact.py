@@ -65,7 +65,11 @@ def url_secrets(url: str) -> list[str]:
 
 def shown_url(url: str) -> str:
     """Return an address as errors show it: without login and query, opaque path segments masked."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.scheme or not parts.netloc:
+        return str(masked(url.partition("?")[0].rpartition("@")[2]))
     path = "/".join(MASK if _OPAQUE.fullmatch(part) else part for part in parts.path.split("/"))
-    return str(masked(f"{parts.scheme}://{host}{path}"))
+    return str(masked(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"))

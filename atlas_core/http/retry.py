@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import TYPE_CHECKING
 
-from atlas_core.errors import ProviderError
+from atlas_core.errors import ProviderError, ProviderRateLimitError
 
 if TYPE_CHECKING:
     from stamina import Attempt
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from atlas_core.http.values import RetryPolicy
 
 __all__ = ["Attempts"]
+
+log = logging.getLogger(__name__)
 
 
 class Attempts:
@@ -51,9 +55,12 @@ class Attempts:
         """
         if not error.retryable:
             raise error
+        if self.demanded_s is None and isinstance(error, ProviderRateLimitError):
+            self.demanded_s = error.retry_after_s
         if self._steps is None:
             import stamina  # only where something failed
 
+            _quiet()
             self._steps = aiter(
                 stamina.retry_context(on=self._wait_s, attempts=self._policy.max_attempts, timeout=None)
             )
@@ -91,4 +98,13 @@ class Attempts:
             # At random up to twice as long, so that clients that failed together come back apart.
             wanted = self._policy.first_wait_s * 2.0 ** min(self.made - 1, 30) * (1 + random.random())  # noqa: S311
         wait = min(wanted, self._policy.max_wait_s)
-        return wait if wait < self._left_s else False
+        if wait >= self._left_s:
+            return False
+        log.info("attempt %d failed, the next may follow in %.1f s: %s", self.made, wait, exc)
+        return wait
+
+
+@cache
+def _quiet() -> None:
+    # Without a handler, the warning of stamina's hook goes to the terminal; with one, still to the program's own.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())

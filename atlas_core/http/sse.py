@@ -1,25 +1,25 @@
 """Server-sent events from pieces of bytes.
 
-The events themselves are httpx-sse's: it splits lines at CR, LF and CRLF only, where the general line reader of
-httpx also splits at U+2028, which models write inside of JSON. Source: HTML Standard, "Server-sent events", 9.2.6.
+A model's stream is thousands of events of one or two lines, so those two forms are read here, at a third of what
+they cost through httpx-sse; every other event is read by httpx-sse. Lines end at CR, LF or CRLF and nowhere else: the
+line readers of Python and httpx also split at U+2028, which models write inside of JSON.
+
+Source: HTML Standard, "Server-sent events", section 9.2.6, as of 2025.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
+
+from atlas_core.http.values import ServerEvent
 
 if TYPE_CHECKING:
     import httpx
-    from httpx_sse import ServerSentEvent
 
-__all__ = ["EventText", "EventTooLongError", "TruncatedEventError", "events_in"]
-
-_BLANK_LINE = re.compile(r"\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n")
-_DONE = "[DONE]"
+__all__ = ["EventParser", "EventTooLongError", "TruncatedEventError"]
 
 
 class TruncatedEventError(Exception):
@@ -30,68 +30,127 @@ class EventTooLongError(Exception):
     """One event is longer than allowed."""
 
 
-class EventText:
-    """The decoded text of a stream, in the shape of the response that httpx-sse reads.
+class EventParser:
+    """Turns a body into events, wherever it is cut.
+
+    Events without data are left out, comments too.
 
     Args:
-        pieces: The body.
-        most_bytes: The longest event allowed, in characters.
+        most_chars: The longest event allowed, in characters.
     """
 
-    headers: Mapping[str, str] = {"content-type": "text/event-stream"}  # checked before, with more lenience
-
-    def __init__(self, pieces: AsyncIterator[bytes], most_bytes: int) -> None:
-        self._pieces = pieces
-        self._most = most_bytes
-        self._open: list[str] = []
+    def __init__(self, most_chars: int) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._most = most_chars
+        self._open: list[str] = []  # the event that has not ended
         self._size = 0
+        self._begun = False
+        self._cr = ""
+        self._id = ""
 
-    async def aiter_text(self) -> AsyncGenerator[str, None]:
-        """Yield the text.
+    def feed(self, piece: bytes) -> list[ServerEvent]:
+        """Return the events that a piece of the body completes.
 
         Raises:
-            TruncatedEventError: It ended inside of an event, or of a character.
             EventTooLongError: An event is too long.
         """
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        last = ""
-        first = True
-        async for piece in self._pieces:
-            text = decode(piece)
-            if not text:
-                continue
-            if first:
-                first = False
-                text = text.removeprefix("\ufeff")
-            self._note(text, last)
-            last = text[-3:]
-            yield text
-        rest = decode(b"", final=True)
-        yield rest + self._ending(rest)
+        opened = self._open
+        if not opened and self._begun and piece[-2:] == b"\n\n" and not self._cr:
+            data = _only_data(piece)
+            if data:
+                return [ServerEvent("message", data, self._id)]
+        text = self._lines(self._decode(piece))
+        if not text:
+            return []
+        if "\n\n" not in text and not (text[0] == "\n" and opened and opened[-1][-1] == "\n"):
+            # A long event comes in many pieces; they are joined once.
+            opened.append(text)
+            self._size += len(text)
+            if self._size > self._most:
+                raise EventTooLongError
+            return []
+        if opened:
+            opened.append(text)
+            text = "".join(opened)
+            opened.clear()
+        *blocks, rest = text.split("\n\n")
+        self._size = len(rest)
+        if rest:
+            opened.append(rest)
+        return self._events(blocks)
 
-    def _note(self, text: str, last: str) -> None:
-        """Remember the text of the event that has not ended yet."""
-        probe = last + text
-        if "\n\n" in probe or ("\r" in probe and _BLANK_LINE.search(probe)):
-            self._open.clear()
-            self._size = 0
-        self._open.append(text)
-        self._size += len(text)
-        if self._size > self._most:
-            raise EventTooLongError
+    def end(self) -> list[ServerEvent]:
+        """Return what the end of the body completes: servers leave out the last blank line, or the last line's end.
 
-    def _ending(self, rest: str) -> str:
-        """Return what ends the last event, where a server leaves out its blank line."""
-        tail = _BLANK_LINE.split("".join(self._open) + rest)[-1]
-        lines = [line for line in re.split(r"\r\n|\r|\n", tail) if line and not line.startswith(":")]
-        if not lines:
-            return ""
-        if tail[-1] in "\r\n":
-            return "\n"
+        Raises:
+            TruncatedEventError: The body ended inside of an event, or of a character.
+        """
+        text = "".join([*self._open, self._lines(self._decode(b"", final=True))])
+        text += "\n" if self._cr else ""
+        self._open.clear()
+        lines = [line for line in text.split("\n") if line and line[0] != ":"]
         data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
-        if data.strip() == _DONE or _is_json(data):
-            return "\n\n"
-        raise TruncatedEventError
+        if lines and text[-1] != "\n" and data.strip() != "[DONE]" and not _is_json(data):
+            raise TruncatedEventError
+        return self._events([text])
+
+    def _lines(self, text: str) -> str:
+        """Return the text with every line's end as LF."""
+        if not self._begun and text:
+            self._begun = True
+            text = text.removeprefix("\ufeff")
+        if self._cr or "\r" in text:
+            text = self._cr + text
+            # What follows a CR tells whether it is one end or half of one.
+            self._cr = "\r" if text[-1:] == "\r" else ""
+            text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
+        return text
+
+    def _events(self, blocks: list[str]) -> list[ServerEvent]:
+        found: list[ServerEvent] = []
+        for block in blocks:
+            if block[:5] == "data:" and "\n" not in block:
+                data = block[6:] if block[5:6] == " " else block[5:]
+                if data:
+                    found.append(ServerEvent("message", data, self._id))
+            elif block[:7] == "event: " and block.count("\n") == 1 and "\ndata: " in block:
+                kind, _, data = block[7:].partition("\ndata: ")
+                if data:
+                    found.append(ServerEvent(kind or "message", data, self._id))
+            elif block and not (block[0] == ":" and "\n" not in block):
+                found += self._by_rule(block)
+        return found
+
+    def _by_rule(self, block: str) -> Iterator[ServerEvent]:
+        from httpx_sse import EventSource
+
+        # It uses `headers` and `iter_text` of a response, and nothing else.
+        source = EventSource(cast("httpx.Response", _Block(f"id: {self._id}\n{block}\n\n")))
+        for event in source.iter_sse():
+            self._id = event.id
+            if event.data:
+                yield ServerEvent(event.event, event.data, event.id, event.retry)
+
+
+class _Block:
+    """The text of one event, in the shape of a response."""
+
+    headers: Mapping[str, str] = {"content-type": "text/event-stream"}  # was looked at before, with more lenience
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def iter_text(self) -> Iterator[str]:
+        yield self._text
+
+
+def _only_data(piece: bytes) -> str:
+    """Return the data of a piece that is one event of one line, as models' servers send them; else ""."""
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text[6:-2] if text[:6] == "data: " and text.count("\n") == 2 and "\r" not in text else ""
 
 
 def _is_json(text: str) -> bool:
@@ -100,11 +159,3 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def events_in(text: EventText) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield the events of a text; some have no data."""
-    from httpx_sse import EventSource
-
-    # It uses `headers` and `aiter_text` of the response, and nothing else.
-    return EventSource(cast("httpx.Response", text)).aiter_sse()

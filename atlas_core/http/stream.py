@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from atlas_core.errors import ProviderError, ProviderResponseError
 from atlas_core.http.alarm import Alarm
-from atlas_core.http.sse import EventText, EventTooLongError, TruncatedEventError, events_in
+from atlas_core.http.sse import EventParser, EventTooLongError, TruncatedEventError
 from atlas_core.http.texts import json_of, request_id_of
 from atlas_core.http.values import ServerEvent
 
 if TYPE_CHECKING:
-    from httpx_sse import ServerSentEvent
-
     from atlas_core.http.exchange import Exchange, OpenReply
 
 __all__ = ["EventStream"]
@@ -42,7 +41,8 @@ class EventStream:
         self._alarm: Alarm | None = None
         self._reply: OpenReply | None = None
         self._pieces: AsyncGenerator[bytes, None] | None = None
-        self._events: AsyncGenerator[ServerSentEvent | ServerEvent, None] | None = None
+        self._parser: EventParser | None = None
+        self._ready: deque[ServerEvent] = deque()
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.request_id: str | None = None
@@ -61,23 +61,37 @@ class EventStream:
         return self
 
     async def __anext__(self) -> ServerEvent:
-        while True:
-            if self._events is None:
+        ready = self._ready
+        while not ready:
+            if self._pieces is None or self._parser is None:
                 raise StopAsyncIteration
             try:
-                found = await anext(self._events)
+                found = self._parser.feed(await anext(self._pieces))
+                if len(found) == 1:
+                    self.streamed = True
+                    return found[0]
+                ready.extend(found)
+            except StopAsyncIteration:
+                await self._finish()
             except ProviderError as exc:
                 await self.restart(exc)
             except TimeoutError:
-                raise self._late() from None
+                raise self._exchange.late() from None
             except EventTooLongError:
                 raise self._too_long() from None
-            except TruncatedEventError:
-                await self.restart(self._truncated())
-            else:
-                if found.data:
-                    self.streamed = True
-                    return ServerEvent(found.event, found.data, found.id, found.retry)
+        self.streamed = True
+        return ready.popleft()
+
+    async def _finish(self) -> None:
+        """Take what the end of the body completes."""
+        assert self._parser is not None  # noqa: S101  # it was fed
+        self._pieces = None
+        try:
+            self._ready.extend(self._parser.end())
+        except TruncatedEventError:
+            await self.restart(self._truncated())
+        else:
+            await self._end()
 
     async def restart(self, error: ProviderError) -> None:
         """Send the request again after a failure, if that is allowed; the iteration then goes on with the new answer.
@@ -98,6 +112,7 @@ class EventStream:
 
     async def _begin(self, error: ProviderError | None) -> None:
         self.streamed = False
+        self._ready.clear()
         exchange = self._exchange
         async with exchange.in_time():
             while True:
@@ -122,9 +137,10 @@ class EventStream:
                 setup = self._exchange.setup
                 self._alarm = Alarm(self._exchange.deadline)
                 self._pieces = reply.pieces(self._alarm, idle_s=setup.timeouts.idle_s)
-                self._events = events_in(EventText(self._pieces, setup.most_bytes))
+                self._parser = EventParser(setup.most_bytes)
             else:
-                self._events = _single(await self._json(kind, reply))
+                self._ready.append(await self._json(kind, reply))
+                await self._end()
         except BaseException:
             await self._end()
             raise
@@ -144,13 +160,11 @@ class EventStream:
         return ServerEvent("json", body.decode("utf-8", "replace"))
 
     async def _end(self) -> None:
-        events, pieces, reply, alarm = self._events, self._pieces, self._reply, self._alarm
-        self._events = self._pieces = self._reply = self._alarm = None
+        pieces, reply, alarm = self._pieces, self._reply, self._alarm
+        self._pieces = self._reply = self._alarm = self._parser = None
         if alarm is not None:
             alarm.stop()
         try:
-            if events is not None:
-                await events.aclose()
             if pieces is not None:
                 await pieces.aclose()
         finally:
@@ -158,9 +172,6 @@ class EventStream:
                 await reply.aclose()
 
     # Errors ----------------------------------------------------------------------------------------------------
-
-    def _late(self) -> ProviderError:
-        return self._exchange.late(1)
 
     def _too_long(self) -> ProviderError:
         assert self._reply is not None  # noqa: S101  # it was being read
@@ -175,7 +186,3 @@ class EventStream:
             status=self.status,
             request_id=self.request_id,
         )
-
-
-async def _single(event: ServerEvent) -> AsyncGenerator[ServerSentEvent | ServerEvent, None]:
-    yield event
