@@ -146,7 +146,8 @@ class ServerReply:
                 steps.append(event)
                 continue
             text = event if isinstance(event, str) else f"data: {json.dumps(event, ensure_ascii=False)}"
-            steps += [f"{newline.join(text.splitlines())}{newline * 2}".encode(), *between]
+            lines = text.split("\n")  # `splitlines` would cut at U+2028, which is a part of the text
+            steps += [f"{newline.join(lines)}{newline * 2}".encode(), *between]
         kind = ("content-type", "text/event-stream")
         return cls(headers=(kind, *(headers or {}).items()), steps=tuple(steps), chunked=True)
 
