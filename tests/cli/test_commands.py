@@ -505,8 +505,11 @@ def test_every_template_loads(world: World, atlas: Atlas, name: str) -> None:
     assert done.out.startswith(f"wrote settings.toml: {template.summary}\n")
 
 
-def test_init_says_what_is_missing(world: World, atlas: Atlas) -> None:
+def test_init_says_what_is_missing(world: World, atlas: Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
     """The distribution to install, and the variable for the key; what is installed is not mentioned."""
+    atlas("init", "--help")  # loads what the command needs, before what is installed around the test goes out of sight
+    bare = [place for place in sys.path if not list(Path(place).glob("atlas*.dist-info"))]
+    monkeypatch.setattr(sys, "path", [str(world.site), *bare])
     done = atlas("init", "OpenAI", "--file", "new.toml")
     assert "install the distribution atlas-openai, whose plugin 'openai' is not installed here" in done.out
     assert "put your key into the variable OPENAI_API_KEY" in done.out
