@@ -68,10 +68,13 @@ class _Block:
     __slots__ = ("citations", "deltas", "kind", "pieces", "start")
 
     def __init__(self, start: Mapping[str, Any]) -> None:
+        kind, citations = start.get("type"), start.get("citations")
+        if not isinstance(kind, str):
+            raise UnreadableError(f"a block of the answer has no type: {str(start)[:80]}")
         self.start = dict(start)
-        self.kind = str(start.get("type"))
+        self.kind = kind
         self.pieces: list[str] = []
-        self.citations: list[object] = list(start.get("citations") or ()) if self.kind == "text" else []
+        self.citations: list[object] = list(citations) if isinstance(citations, list) else []
         self.deltas: dict[str, object] = {}
 
 
