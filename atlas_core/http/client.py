@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -75,6 +76,7 @@ class HttpClient(BaseService):
             most_bytes=max_response_bytes,
             check_open=self._check_open,
         )
+        weakref.finalize(self, self._setup.pools.abandon).atexit = False
 
     def __repr__(self) -> str:
         return f"HttpClient({self._target.shown!r})"

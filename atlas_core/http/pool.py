@@ -17,6 +17,7 @@ __all__ = ["LoopPool", "Pools"]
 
 _MOST_IDLE = 256
 _STOP_WAIT_S = 5.0
+_closing: set[asyncio.Task[None]] = set()  # a loop itself holds its tasks weakly
 
 
 class LoopPool:
@@ -80,6 +81,12 @@ class LoopPool:
         if self._guard is not None:
             await self._guard.aclose()
 
+    def abandon(self) -> None:
+        """Close all, from a plain callback of the loop."""
+        task = asyncio.ensure_future(self.aclose())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+
     async def _close_all(self) -> None:
         self.closed = True
         for connection in (*self._idle, *self._busy):
@@ -137,6 +144,12 @@ class Pools:
                 await asyncio.wait({asyncio.wrap_future(closing)}, timeout=_STOP_WAIT_S)
             else:
                 self._pools[loop] = pool  # its guard must live on
+
+    def abandon(self) -> None:
+        """Have all connections closed soon; for a client that was forgotten without a stop."""
+        for loop, pool in self._pools.items():
+            with contextlib.suppress(RuntimeError):  # the loop was closed, and with it the connections
+                loop.call_soon_threadsafe(pool.abandon)
 
     @property
     def idle(self) -> int:
