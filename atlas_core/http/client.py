@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from atlas_core.errors import ProviderError, ServiceNotReadyError
-from atlas_core.http.exchange import Exchange, Setup
+from atlas_core.http.exchange import FROM_WITHIN, Exchange, Setup, without_frames
 from atlas_core.http.pool import Pools
 from atlas_core.http.response import Response
 from atlas_core.http.stream import EventStream
@@ -130,7 +130,10 @@ class HttpClient(BaseService):
             ServiceNotReadyError: The client was stopped, or the extra `http` is not installed.
         """
         call = Call(method="POST", path=path, body=_joined(body), params=params, headers=headers)
-        return await self._whole(Exchange(self._setup, call, deadline), check)
+        try:
+            return await self._whole(Exchange(self._setup, call, deadline), check)
+        except FROM_WITHIN as exc:
+            raise without_frames(exc) from exc.__cause__
 
     async def get_json(
         self,
@@ -143,7 +146,10 @@ class HttpClient(BaseService):
     ) -> Response:
         """Ask for JSON and return the whole answer; arguments and errors are those of `post_json`."""
         call = Call(method="GET", path=path, params=params, headers=headers)
-        return await self._whole(Exchange(self._setup, call, deadline), check)
+        try:
+            return await self._whole(Exchange(self._setup, call, deadline), check)
+        except FROM_WITHIN as exc:
+            raise without_frames(exc) from exc.__cause__
 
     def stream_sse(
         self,

@@ -7,9 +7,9 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from atlas_core.errors import ProviderError, ProviderTimeoutError
+from atlas_core.errors import AtlasError, ProviderError, ProviderTimeoutError
 from atlas_core.http import _backend
 from atlas_core.http.failures import Fault
 from atlas_core.http.retry import Attempts
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from atlas_core.http.target import Call, Target
     from atlas_core.http.values import RetryPolicy, Timeouts
 
-__all__ = ["Exchange", "OpenReply", "Setup"]
+__all__ = ["FROM_WITHIN", "Exchange", "OpenReply", "Setup", "without_frames"]
+
+FROM_WITHIN = (AtlasError, asyncio.CancelledError)
+"""What leaves the package without its frames, whose variables hold addresses, headers and bodies. A report that
+shows variables would show keys; the error's own text says what happened."""
 
 _ERROR_BODY_BYTES = 256 * 1024
 """How much of an error's body is read: what a page says stands at its beginning."""
@@ -239,11 +243,14 @@ def _raise_fault(
     error = server.fault_error(fault, words, seconds=seconds, headers=headers)
     if server.redact(repr(exc)) != repr(exc):
         raise error
-    raise error from _without_frames(exc)
+    raise error from without_frames(exc)
 
 
-def _without_frames(exc: Exception) -> Exception:
-    """Drop the tracebacks below the border: a report with local variables would show headers that hold keys."""
+_E = TypeVar("_E", bound=BaseException)
+
+
+def without_frames(exc: _E) -> _E:
+    """Drop the tracebacks of an exception and of what it came from; see `FROM_WITHIN`."""
     inner: BaseException | None = exc
     while inner is not None:
         inner.__traceback__ = None

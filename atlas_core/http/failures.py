@@ -101,13 +101,13 @@ class Server:
             owner=self.owner,
             remedy="set base_url to the address where the server answers itself",
             status=status,
-            request_id=request_id_of(headers),
+            request_id=self._id(headers),
         )
 
     def _of_status(self, text: str, status: int, code: str, headers: Mapping[str, str]) -> ProviderError:
-        request_id = request_id_of(headers)
+        request_id = self._id(headers)
         if request_id:
-            text = f"{text} [request {self.redact(request_id)}]"
+            text = f"{text} [request {request_id}]"
         retryable = (status in _RETRYABLE or status >= 500) and code not in _NO_RETRY_CODES
         retryable = {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower(), retryable)
         if status in {401, 403}:
@@ -168,7 +168,7 @@ class Server:
             remedy="check that base_url names the API and not a web page" if "html" in kind.lower() else None,
             retryable=retryable,
             status=status,
-            request_id=request_id_of(headers),
+            request_id=self._id(headers),
         )
 
     # A connection that failed ----------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Server:
         """
         detail = self.redact(detail)
         begun = headers is not None
-        told: dict[str, object] = {"request_id": request_id_of(headers)} if headers is not None else {}
+        told: dict[str, object] = {"request_id": self._id(headers)} if headers is not None else {}
         limit = f"{seconds:g} s" if seconds is not None else "the time allowed"
         match fault:
             case Fault.CONNECT_TIMEOUT:
@@ -214,6 +214,10 @@ class Server:
                 return self._plain(f"the proxy {self.proxy} refused: {detail}", retryable=retryable, remedy=remedy)
             case _:
                 return self._plain(f"the request to {self.name} could not be sent: {detail}")
+
+    def _id(self, headers: Mapping[str, str]) -> str | None:
+        found = request_id_of(headers)
+        return self.redact(found) if found else None
 
     @property
     def _way(self) -> str:

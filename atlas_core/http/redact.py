@@ -26,16 +26,12 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = {form for secret in secrets for form in _forms(secret) if len(form) >= 4}
         longest_first = sorted(forms, key=len, reverse=True)
-        self.__find = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+        self.__find = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if forms else None
 
     def __call__(self, text: str) -> str:
         if self.__find is not None:
             text = self.__find.sub(MASK, text)
         return str(masked(text))
-
-    def finds(self, text: str) -> bool:
-        """Tell whether a text holds one of the known secrets."""
-        return self.__find is not None and self.__find.search(text) is not None
 
     def __repr__(self) -> str:
         return "Redactor()"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from atlas_core.errors import ProviderError, ProviderResponseError
 from atlas_core.http.alarm import Alarm
+from atlas_core.http.exchange import FROM_WITHIN, without_frames
 from atlas_core.http.sse import EventParser, EventTooLongError, TruncatedEventError
 from atlas_core.http.texts import json_of, request_id_of
 from atlas_core.http.values import ServerEvent
@@ -49,7 +50,10 @@ class EventStream:
         self.streamed = False
 
     async def __aenter__(self) -> Self:
-        await self._begin(None)
+        try:
+            await self._begin(None)
+        except FROM_WITHIN as exc:
+            raise without_frames(exc) from exc.__cause__
         return self
 
     async def __aexit__(
@@ -61,26 +65,29 @@ class EventStream:
         return self
 
     async def __anext__(self) -> ServerEvent:
-        ready = self._ready
-        while not ready:
-            if self._pieces is None or self._parser is None:
-                raise StopAsyncIteration
-            try:
-                found = self._parser.feed(await anext(self._pieces))
-                if len(found) == 1:
-                    self.streamed = True
-                    return found[0]
-                ready.extend(found)
-            except StopAsyncIteration:
-                await self._finish()
-            except ProviderError as exc:
-                await self.restart(exc)
-            except TimeoutError:
-                raise self._exchange.late() from None
-            except EventTooLongError:
-                raise self._too_long() from None
+        try:
+            while not self._ready:
+                if self._pieces is None or self._parser is None:
+                    raise StopAsyncIteration
+                try:
+                    found = self._parser.feed(await anext(self._pieces))
+                except StopAsyncIteration:
+                    await self._finish()
+                except ProviderError as exc:
+                    await self._again(exc)
+                except TimeoutError:
+                    raise self._exchange.late() from None
+                except EventTooLongError:
+                    raise self._too_long() from None
+                else:
+                    if len(found) == 1:
+                        self.streamed = True
+                        return found[0]
+                    self._ready.extend(found)
+        except FROM_WITHIN as exc:
+            raise without_frames(exc) from exc.__cause__
         self.streamed = True
-        return ready.popleft()
+        return self._ready.popleft()
 
     async def _finish(self) -> None:
         """Take what the end of the body completes."""
@@ -89,7 +96,7 @@ class EventStream:
         try:
             self._ready.extend(self._parser.end())
         except TruncatedEventError:
-            await self.restart(self._truncated())
+            await self._again(self._truncated())
         else:
             await self._end()
 
@@ -105,6 +112,12 @@ class EventStream:
             ProviderError: `error`, if it is not retryable, something was handed over that can't be taken back, or
                 there is no attempt or time left.
         """
+        try:
+            await self._again(error)
+        except FROM_WITHIN as exc:
+            raise without_frames(exc) from exc.__cause__
+
+    async def _again(self, error: ProviderError) -> None:
         await self._end()
         if self.streamed and error.retryable and not (self._may_restart is not None and self._may_restart()):
             raise error
@@ -184,5 +197,5 @@ class EventStream:
             owner=server.owner,
             retryable=True,
             status=self.status,
-            request_id=self.request_id,
+            request_id=server.redact(self.request_id) if self.request_id else None,
         )

@@ -1,0 +1,184 @@
+import copy
+import logging
+import pickle
+import traceback
+from collections.abc import Mapping
+
+import pytest
+
+from atlas_core.errors import AtlasError, SettingsError
+from atlas_core.http import HttpClient, RetryPolicy, Secret
+from atlas_core.http.redact import Redactor, shown_url, url_secrets
+from atlas_core.http.secret import RawHeaders
+from atlas_core.testing import LoopbackProxy, LoopbackServer, ServerReply, Then
+
+KEY = "sk-TESTSECRET123"
+ODD = "TESTSECRET-is-in-no-known-form"
+MARK = "TESTSECRET"
+
+ECHO = ServerReply.of_json(
+    {"error": {"message": f"Incorrect key {KEY}, {ODD}, me:{ODD}, Bearer {KEY}"}},
+    status=401,
+    headers={"request-id": KEY},
+)
+ENDINGS: list[tuple[str, ServerReply]] = [
+    ("refused", ECHO),
+    ("busy", ServerReply.of_bytes(f"<p>{KEY} {ODD}</p>".encode(), "text/html", status=503)),
+    ("redirect", ServerReply(status=302, headers=(("location", f"http://me:{ODD}@h/{KEY}?k={ODD}"),))),
+    ("cut", ServerReply(wire=b"", steps=(Then.CUT,))),
+    ("no HTTP", ServerReply(wire=f"{KEY} {ODD}\r\n\r\n".encode())),
+    ("not JSON", ServerReply.of_bytes(f"{KEY} {ODD}".encode(), "text/plain")),
+    ("not packed", ServerReply.of_bytes(b"x", headers={"content-encoding": f"{ODD}"})),
+]
+PLACES: list[tuple[str, str, Mapping[str, str | Secret]]] = [
+    ("authorization", "{url}", {"Authorization": Secret(f"Bearer {KEY}"), "x-echo": Secret(ODD)}),
+    ("plain header", "{url}", {"x-api-key": KEY, "x-custom": ODD}),
+    ("query", "{url}/v1?key=" + KEY + "&code=" + ODD, {}),
+    ("login", "{login}/v1", {"x-key": KEY}),
+    ("path", "{url}/" + ODD + "1/v1", {"x-key": KEY, "x-2": ODD}),
+]
+
+
+def with_locals(exc: BaseException) -> str:
+    """Return every text that a report of an error may show: the chain, its frames and their variables."""
+    parts = traceback.format_exception(type(exc), exc, exc.__traceback__.tb_next if exc.__traceback__ else None)
+    inner: BaseException | None = exc
+    while inner is not None:
+        parts += [repr(inner), repr(vars(inner))]
+        for frame, _ in traceback.walk_tb(inner.__traceback__):
+            if frame.f_code.co_filename != __file__:  # the test itself knows the keys
+                parts += [f"{name}={value!r}" for name, value in frame.f_locals.items()]
+        inner = inner.__cause__ or inner.__context__
+    return "\n".join(parts).casefold()
+
+
+@pytest.mark.parametrize(("how", "reply"), ENDINGS, ids=[how for how, _ in ENDINGS])
+@pytest.mark.parametrize(("place", "url", "headers"), PLACES, ids=[place for place, *_ in PLACES])
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+async def test_no_error_or_log_holds_a_key(
+    server: LoopbackServer,
+    caplog: pytest.LogCaptureFixture,
+    how: str,
+    reply: ServerReply,
+    place: str,
+    url: str,
+    headers: Mapping[str, str | Secret],
+    *,
+    stream: bool,
+) -> None:
+    """Wherever the key stands and whatever the server does with it, nothing written shows it (cases 64 and 112)."""
+    caplog.set_level(logging.DEBUG)
+    server.then(reply, reply)
+    address = url.format(url=server.url, login=server.url.replace("://", f"://me:{ODD}@"))
+    client = HttpClient(address, headers=headers, retry=RetryPolicy(max_attempts=2, first_wait_s=0))
+    caught: BaseException | None = None
+    try:
+        if stream:
+            async with client.stream_sse("chat", b"{}") as events:
+                [event async for event in events]
+        else:
+            (await client.post_json("chat", b"{}")).json()
+    except AtlasError as exc:
+        caught = exc
+    await client.stop()
+    sent = server.requests[0]
+    assert MARK in f"{sent.target} {sent.headers}" or place == "login"
+    if caught is None:
+        assert (how, stream) == ("not JSON", True)  # text/plain may be a stream
+    else:
+        assert MARK.casefold() not in with_locals(caught)
+        assert MARK not in f"{caught!r} {caught} {vars(caught)}"
+        assert MARK.encode() not in pickle.dumps(caught)
+    ours = [
+        r.getMessage()
+        for r in caplog.records
+        if "Location" not in r.getMessage() and "receive_response" not in r.getMessage()
+    ]
+    assert MARK not in "\n".join(ours)
+    assert MARK not in f"{client!r} {client} {client._target!r} {client._setup!r}"
+
+
+async def test_a_proxys_login_is_in_no_error() -> None:
+    """Nor in what is raised where the proxy refuses, or is not there."""
+    with LoopbackProxy(login="a:b") as proxy:
+        for url in (proxy.url.replace("://", f"://me:{ODD}@"), f"http://me:{ODD}@127.0.0.1:1"):
+            client = HttpClient("http://h.example", proxy=url, retry=RetryPolicy(max_attempts=1))
+            with pytest.raises(AtlasError) as caught:
+                await client.post_json("x", b"")
+            assert MARK.casefold() not in with_locals(caught.value)
+            assert MARK not in f"{client._setup!r}"
+            await client.stop()
+
+
+async def test_a_cancelled_request_shows_no_key(server: LoopbackServer) -> None:
+    """What a cancelled request leaves behind has no frames that hold keys."""
+    import asyncio
+
+    server.then(ServerReply(wire=b"", steps=(Then.STALL,)))
+    async with HttpClient(server.url, headers={"x-key": Secret(KEY)}) as client:
+        task = asyncio.create_task(client.post_json("x", b""))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        assert MARK.casefold() not in with_locals(caught.value)
+
+
+def test_a_secret_shows_itself_only_when_asked() -> None:
+    """No text, copy or pickle of it holds the value; equal values are equal."""
+    secret = Secret(KEY)
+    assert secret.reveal() == KEY
+    assert f"{secret} {secret!r} {[secret]}" == "*** Secret(***) [Secret(***)]"
+    assert copy.copy(secret) is secret
+    assert copy.deepcopy({"a": secret})["a"] is secret
+    assert secret == Secret(KEY) != Secret("b")
+    assert secret != KEY
+    assert len({secret, Secret(KEY)}) == 1
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(secret)
+    assert not hasattr(secret, "__dict__")
+
+
+@pytest.mark.parametrize("what", [HttpClient("http://h"), HttpClient("http://h")._target])
+def test_what_holds_keys_is_not_pickled(what: object) -> None:
+    """A client is made where it is used."""
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(what)
+
+
+def test_prepared_headers_are_counted_and_not_shown() -> None:
+    """The form that goes to the transport has a text without values."""
+    assert repr(RawHeaders({"a": KEY})) == "<1 headers>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"key {ODD}.", "key ***."),
+        ("key TESTSECRET%20x%2Fy", "key ***"),
+        ("key TESTSECRET+x%2Fy", "key ***"),
+        ("nothing", "nothing"),
+        ("sk-abcdefgh12345", "***"),
+        ("abc", "abc"),
+    ],
+)
+def test_known_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
+    """In their own spelling and in that of addresses, and what has the form of a key as well."""
+    assert Redactor([ODD, f"{MARK} x/y", "abc"])(text) == shown
+
+
+def test_what_is_secret_in_an_address() -> None:
+    """Login, its encoding, values under secret names or long ones, opaque parts of the path."""
+    url = f"https://us%65r:p%40ss@h/v1/abcdefghij0123456789/x?api-version=2024-02-01&key=ab&s={'z' * 16}"
+    assert url_secrets(url) == ["user", "p@ss", "dXNlcjpwQHNz", "z" * 16, "abcdefghij0123456789"]
+    assert shown_url(url) == "https://h/v1/***/x"
+    assert shown_url("me:pw@h/x?a") == "h/x"
+    assert shown_url("http://[") == "http://["
+
+
+def test_an_address_that_can_t_be_used_is_shown_without_its_secrets() -> None:
+    """Errors of the settings hold no login and no query either."""
+    with pytest.raises(SettingsError) as caught:
+        HttpClient(f"ftp://me:{ODD}@h/{ODD}1?key={KEY}")
+    assert MARK not in str(caught.value)
