@@ -84,7 +84,7 @@ def test_a_stream_with_thinking(events_of: EventsOf) -> None:
     """Thoughts are shown as such, and go back signed and in their place."""
     shown, response = fed(*events_of("thinking"))
     assert [delta.kind for delta in shown] == ["reasoning", "reasoning", "text"]
-    thinking, redacted, text = response.message.content
+    thinking, redacted, text = tuple(response.message.content)
     assert isinstance(thinking, Opaque)
     assert thinking.payload == {
         "type": "thinking",
@@ -229,7 +229,7 @@ def test_kinds_that_came_later_are_carried() -> None:
         ended("end_turn"),
         STOP,
     )
-    (part,) = response.message.content
+    (part,) = tuple(response.message.content)
     assert isinstance(part, Opaque)
     assert part.provider == "anthropic"
     assert part.payload == {"type": "compaction", "content": "abc", "state": 2, "more": {"x": 1}}
@@ -505,7 +505,7 @@ _EVENTS = st.fixed_dictionaries(
         "message": _VALUES | st.fixed_dictionaries({}, optional={"usage": _VALUES, "model": _VALUES}),
         "content_block": st.fixed_dictionaries(
             {"type": st.sampled_from(["text", "thinking", "tool_use", "server_tool_use", "new"]) | _VALUES},
-            optional={"text": _VALUES, "name": _VALUES, "id": _VALUES, "input": _VALUES, "citations": st.none() | st.just([])},
+            optional=dict.fromkeys(["text", "name", "id", "input", "citations", "signature"], _VALUES),
         )
         | _VALUES,
         "delta": st.fixed_dictionaries(

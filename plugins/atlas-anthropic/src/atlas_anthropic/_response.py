@@ -199,10 +199,18 @@ class AnswerReader:
             self.ended = True
             return self._show(self._decline_text(), "text")
         elif kind == "message":  # a server that can't stream answers as a whole
-            self.read(event)
-            texts = [_joined(block, "text") for block in self._blocks if block.kind == "text"]
-            return self._show("".join([*texts, self._decline_text()]), "text")
+            return self.take_whole(event)
         return None  # a ping, or a kind that came later than this code
+
+    def take_whole(self, payload: object) -> LLMDelta | None:
+        """Take a whole message that came in place of events; return its text.
+
+        Raises:
+            UnreadableError: It is no message.
+        """
+        self.read(payload)
+        texts = [_joined(block, "text") for block in self._blocks if block.kind == "text"]
+        return self._show("".join([*texts, self._decline_text()]), "text")
 
     def _start_block(self, event: Mapping[str, Any]) -> LLMDelta | None:
         start = event.get("content_block")

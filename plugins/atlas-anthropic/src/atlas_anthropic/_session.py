@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from atlas_anthropic._blocks import assistant_blocks
@@ -125,8 +125,11 @@ class AnthropicSession(LLMSession):
         while True:
             async for event in events:
                 try:
-                    payload = _decoded(event.data)
-                    delta = reader.feed(payload)
+                    if event.event == "json":  # the transport's name for one whole value
+                        payload, delta = {}, reader.take_whole(json.loads(event.data))
+                    else:
+                        payload = _decoded(event.data)
+                        delta = reader.feed(payload)
                 except UnreadableError as exc:
                     raise self._error(str(exc), events, retryable=False) from None
                 if delta is not None:
@@ -168,14 +171,14 @@ class AnthropicSession(LLMSession):
         return assistant_blocks(reader.continuation(), lambda name: self._names.get(name, name))
 
 
-def _decoded(data: str) -> Mapping[str, Any]:
+def _decoded(data: str) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         if data.strip() == "[DONE]":  # the end of a stream, to servers that speak other dialects too
             return {}
         raise UnreadableError(f"an event is not JSON: {data[:80]!r}") from None
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise UnreadableError(f"an event is a {type(value).__name__}, expected an object: {data[:80]!r}")
     return value
 
