@@ -62,16 +62,19 @@ VENDOR_CALL = {
 
 
 def whole(message: Any, reason: object = "stop", **more: Any) -> ServerReply:
+    """Return a whole reply with a message."""
     return ServerReply.of_json(
         {"model": "m-1", "choices": [{"index": 0, "message": message, "finish_reason": reason}]} | more
     )
 
 
 def chunk(delta: Any, reason: object = None, **more: Any) -> dict[str, Any]:
+    """Return a chunk of a stream."""
     return {"model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]} | more
 
 
 def call(name: str, arguments: object, **more: Any) -> dict[str, Any]:
+    """Return a call as a message holds it."""
     return {"type": "function", "function": {"name": name, "arguments": arguments}} | more
 
 
@@ -89,48 +92,146 @@ async def test_the_vendors_own_example(ask: Ask) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
-    ("message", "reason", "text", "calls", "finish"),
+    "case",
     [
-        pytest.param({"content": "hi"}, "stop", "hi", [], "stop", id="text"),
-        pytest.param({"role": "assistant", "content": None, "tool_calls": None}, "stop", "", [], "stop", id="content null"),
-        pytest.param({"role": "assistant", "reasoning_content": ".."}, "stop", "", [], "stop", id="no content, only reasoning"),
-        pytest.param({"content": "hi"}, None, "hi", [], "unknown", id="no finish reason"),
-        pytest.param({"content": "hi"}, "eos_token", "hi", [], "unknown", id="a finish reason nobody knows"),
+        pytest.param(({"content": "hi"}, "stop", "hi", [], "stop"), id="text"),
         pytest.param(
-            {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "stop", "ab", [], "stop", id="content is a list"
+            ({"role": "assistant", "content": None, "tool_calls": None}, "stop", "", [], "stop"), id="content null"
         ),
         pytest.param(
-            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "b"}]},
-            "stop", "b", [], "stop", id="content is a list with thinking",
-        ),  # fmt: skip
-        pytest.param({"content": "", "tool_calls": []}, "tool_calls", "", [], "stop", id="calls announced and none there"),
-        pytest.param({"content": "x", "tool_calls": [call("now", "{}", id="a")]}, "stop", "x", [("a", "now", "{}")], "tool_calls", id="calls there and not announced"),
-        pytest.param({"tool_calls": [call("now", "", id="a")]}, "tool_calls", "", [("a", "now", "{}")], "tool_calls", id="arguments are empty"),
-        pytest.param({"tool_calls": [call("now", None, id="a")]}, "tool_calls", "", [("a", "now", "{}")], "tool_calls", id="arguments are null"),
-        pytest.param({"tool_calls": [{"id": "a", "function": {"name": "now"}}]}, "tool_calls", "", [("a", "now", "{}")], "tool_calls", id="arguments are absent"),
-        pytest.param({"tool_calls": [call("search", {"q": "A"}, id="a")]}, "tool_calls", "", [("a", "search", '{"q":"A"}')], "tool_calls", id="arguments are an object"),
-        pytest.param({"tool_calls": [call("search", '{"q":', id="a")]}, "tool_calls", "", [("a", "search", '{"q":')], "tool_calls", id="arguments are no JSON"),
+            ({"role": "assistant", "reasoning_content": ".."}, "stop", "", [], "stop"), id="no content, only reasoning"
+        ),
+        pytest.param(({"content": "hi"}, None, "hi", [], "unknown"), id="no finish reason"),
+        pytest.param(({"content": "hi"}, "eos_token", "hi", [], "unknown"), id="a finish reason nobody knows"),
         pytest.param(
-            {"tool_calls": [call("search", '{"q":"A"}'), call("search", '{"q":"B"}')]}, "tool_calls", "",
-            [("", "search", '{"q":"A"}'), ("", "search", '{"q":"B"}')], "tool_calls", id="ids are missing",
-        ),  # fmt: skip
+            ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "stop", "ab", [], "stop"),
+            id="content is a list",
+        ),
         pytest.param(
-            {"tool_calls": [call("now", "{}", id="a", index=0), call("search", '{"q":"B"}', id="b", index=0)]}, "tool_calls", "",
-            [("a", "now", "{}"), ("b", "search", '{"q":"B"}')], "tool_calls", id="the index is repeated",
-        ),  # fmt: skip
-        pytest.param({"function_call": {"name": "now", "arguments": "{}"}}, "function_call", "", [("", "now", "{}")], "tool_calls", id="the old form of a call"),
-        pytest.param({"content": "I can't.", "refusal": None}, "content_filter", "I can't.", [], "declined", id="filtered with text"),
-        pytest.param({"content": None}, "content_filter", "The provider's content filter stopped this answer.", [], "declined", id="filtered without text"),
-        pytest.param({"content": None, "refusal": "No."}, "stop", "No.", [], "declined", id="refused"),
-        pytest.param({"content": [{"type": "refusal", "refusal": "No."}]}, "stop", "No.", [], "declined", id="refused in a part"),
-        pytest.param({"content": "so far"}, "length", "so far", [], "length", id="cut by the output limit"),
-        pytest.param({"content": None, "tool_calls": [call("search", '{"q"', id="a")]}, "length", "", [("a", "search", '{"q"')], "length", id="a call cut by the output limit"),
+            (
+                {
+                    "content": [
+                        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                        {"type": "text", "text": "b"},
+                    ]
+                },
+                "stop",
+                "b",
+                [],
+                "stop",
+            ),
+            id="content is a list with thinking",
+        ),
+        pytest.param(
+            ({"content": "", "tool_calls": []}, "tool_calls", "", [], "stop"), id="calls announced and none there"
+        ),
+        pytest.param(
+            (
+                {"content": "x", "tool_calls": [call("now", "{}", id="a")]},
+                "stop",
+                "x",
+                [("a", "now", "{}")],
+                "tool_calls",
+            ),
+            id="calls there and not announced",
+        ),
+        pytest.param(
+            ({"tool_calls": [call("now", "", id="a")]}, "tool_calls", "", [("a", "now", "{}")], "tool_calls"),
+            id="arguments are empty",
+        ),
+        pytest.param(
+            ({"tool_calls": [call("now", None, id="a")]}, "tool_calls", "", [("a", "now", "{}")], "tool_calls"),
+            id="arguments are null",
+        ),
+        pytest.param(
+            (
+                {"tool_calls": [{"id": "a", "function": {"name": "now"}}]},
+                "tool_calls",
+                "",
+                [("a", "now", "{}")],
+                "tool_calls",
+            ),
+            id="arguments are absent",
+        ),
+        pytest.param(
+            (
+                {"tool_calls": [call("search", {"q": "A"}, id="a")]},
+                "tool_calls",
+                "",
+                [("a", "search", '{"q":"A"}')],
+                "tool_calls",
+            ),
+            id="arguments are an object",
+        ),
+        pytest.param(
+            (
+                {"tool_calls": [call("search", '{"q":', id="a")]},
+                "tool_calls",
+                "",
+                [("a", "search", '{"q":')],
+                "tool_calls",
+            ),
+            id="arguments are no JSON",
+        ),
+        pytest.param(
+            (
+                {"tool_calls": [call("search", '{"q":"A"}'), call("search", '{"q":"B"}')]},
+                "tool_calls",
+                "",
+                [("", "search", '{"q":"A"}'), ("", "search", '{"q":"B"}')],
+                "tool_calls",
+            ),
+            id="ids are missing",
+        ),
+        pytest.param(
+            (
+                {"tool_calls": [call("now", "{}", id="a", index=0), call("search", '{"q":"B"}', id="b", index=0)]},
+                "tool_calls",
+                "",
+                [("a", "now", "{}"), ("b", "search", '{"q":"B"}')],
+                "tool_calls",
+            ),
+            id="the index is repeated",
+        ),
+        pytest.param(
+            (
+                {"function_call": {"name": "now", "arguments": "{}"}},
+                "function_call",
+                "",
+                [("", "now", "{}")],
+                "tool_calls",
+            ),
+            id="the old form of a call",
+        ),
+        pytest.param(
+            ({"content": "I can't.", "refusal": None}, "content_filter", "I can't.", [], "declined"),
+            id="filtered with text",
+        ),
+        pytest.param(
+            ({"content": None}, "content_filter", "The provider's content filter stopped this answer.", [], "declined"),
+            id="filtered without text",
+        ),
+        pytest.param(({"content": None, "refusal": "No."}, "stop", "No.", [], "declined"), id="refused"),
+        pytest.param(
+            ({"content": [{"type": "refusal", "refusal": "No."}]}, "stop", "No.", [], "declined"),
+            id="refused in a part",
+        ),
+        pytest.param(({"content": "so far"}, "length", "so far", [], "length"), id="cut by the output limit"),
+        pytest.param(
+            (
+                {"content": None, "tool_calls": [call("search", '{"q"', id="a")]},
+                "length",
+                "",
+                [("a", "search", '{"q"')],
+                "length",
+            ),
+            id="a call cut by the output limit",
+        ),
     ],
-)  # fmt: skip
-async def test_what_servers_answer(
-    ask: Ask, streamed: bool, message: Any, reason: object, text: str, calls: Any, finish: str
-) -> None:
+)
+async def test_what_servers_answer(ask: Ask, streamed: bool, case: Any) -> None:
     """Cases 56 and 60: what is left out, repeated or contradicted is read by what the message holds."""
+    message, reason, text, calls, finish = case
     reply = ServerReply.of_events(chunk(message, reason)) if streamed else whole(message, reason)
     if streamed and reason is None:
         reply = ServerReply.of_events(chunk(message), done=True)
@@ -165,7 +266,7 @@ async def test_a_message_that_is_none_is_an_empty_answer(ask: Ask, message: obje
 )
 async def test_a_reply_without_an_answer_is_an_error(ask: Ask, body: object, words: str) -> None:
     """A status of 200 alone is no answer; the error says what the server did, and who it is."""
-    with pytest.raises(ProviderResponseError, match="m at 127.0.0.1:") as caught:
+    with pytest.raises(ProviderResponseError, match=r"m at 127\.0\.0\.1:") as caught:
         await ask(ServerReply.of_json(body))
     assert words in str(caught.value)
     assert caught.value.status == 200
@@ -303,7 +404,7 @@ async def test_an_interrupted_call_is_asked_for_again_and_not_kept(ask: Ask, ser
 async def test_an_interrupted_call_names_the_cause(ask: Ask, server: LoopbackServer) -> None:
     """Case 50: when the attempts are used up the error says interrupted, and not output limit."""
     cut = ServerReply.of_events(chunk({"tool_calls": [call("search", "{", id="a", index=0)]}), done=False)
-    with pytest.raises(ProviderResponseError, match="interrupted stream.*tried 2 times"):
+    with pytest.raises(ProviderResponseError, match=r"interrupted stream.*tried 2 times"):
         await ask(cut, cut, streamed=True, max_retries=1)
     assert len(server.requests) == 2
 

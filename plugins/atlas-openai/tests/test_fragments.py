@@ -12,6 +12,7 @@ OFFERED = {"s", "t", "get", "get_weather"}
 
 
 def put_together(*fragments: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return id, name and arguments of each call that fragments make."""
     calls = Fragments(OFFERED.__contains__)
     for fragment in fragments:
         calls.add(fragment)
@@ -21,6 +22,7 @@ def put_together(*fragments: dict[str, Any]) -> list[tuple[str, str, str]]:
 def part(
     arguments: object = None, *, i: object = None, id: str | None = None, name: str | None = None
 ) -> dict[str, Any]:
+    """Return a fragment."""
     made: dict[str, Any] = {"function": {"arguments": arguments}}
     if i is not None:
         made["index"] = i

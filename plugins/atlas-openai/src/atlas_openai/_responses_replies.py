@@ -50,6 +50,8 @@ def read_response(body: object, tools: ToolTable) -> LLMResponse:
     if not isinstance(body, dict):
         raise BadReplyError(f"answered with a JSON {type(body).__name__} in place of an object")
     _refuse_errors(body)
+    if "output" not in body and text(body.get("message") or body.get("detail")):
+        raise ServerSaidError({"error": body})
     status = body.get("status")
     if not isinstance(body.get("output"), list):
         raise BadReplyError("answered without an output", retryable=True)
@@ -63,8 +65,6 @@ def _refuse_errors(body: Mapping[str, object]) -> None:
         raise ServerSaidError(body)
     if body.get("status") in ("failed", "cancelled"):
         raise ServerSaidError({"error": {"message": f"the response is {body['status']}", "type": "server_error"}})
-    if "output" not in body and text(body.get("message") or body.get("detail")):
-        raise ServerSaidError({"error": body})
 
 
 class _Output:
@@ -176,8 +176,9 @@ class ResponsesReader:
         return _NOTHING
 
     def _end(self, response: Mapping[str, object], kind: str) -> None:
-        self.ended = True
         status = response.get("status") or kind.removeprefix("response.")
+        _refuse_errors({**response, "status": status})
+        self.ended = True
         output: object = response.get("output") or [self._items[index] for index in sorted(self._items)]
         if not output and self._pieces:  # a server that sends deltas and nothing else
             output = [{"type": "message", "content": self.text}]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mimetypes
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from atlas_core import ChatMessage, Data, File, Image, LLMDefaults, Opaque, Part, Text, ToolCall
@@ -114,7 +115,7 @@ class ResponsesEncoder:
             if kind == CALLS:
                 before = payload.get("before")
                 wanted = before if isinstance(before, int) else 0
-                found += [self._call(call) for call, _ in zip(calls, range(wanted - sent), strict=False)]
+                found += [self._call(call) for call in islice(calls, max(0, wanted - sent))]
                 sent = max(sent, wanted)
             elif kind == PHASE:
                 phase = payload.get("phase")
