@@ -120,7 +120,8 @@ def wheels(session: nox.Session) -> None:
         session.chdir(place)
         built = sorted(str(wheel) for wheel in (place / "dist").glob("*.whl"))
         session.run(python, "-m", "pip", "install", "-q", "-c", str(PINS), *built, external=True)
-        session.run(python, "-I", "smoke.py", "README.md", external=True)
+        names = [PYPROJECT["project"]["name"], *(plugin.name for plugin in PLUGINS)]
+        session.run(python, "-I", "smoke.py", "README.md", *names, external=True)
         session.chdir(ROOT)
 
 

@@ -1,4 +1,4 @@
-"""Run by `nox -s wheels` as `python -I smoke.py README.md`, where only the built wheels are installed.
+"""Run by `nox -s wheels` as `python -I smoke.py README.md DISTRIBUTION...`, where only the built wheels are installed.
 
 What a user of the published distributions gets: the packages, complete and from the environment; the README's first
 Python example; the command.
@@ -12,13 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-DISTRIBUTIONS = ["atlas-kernel", "atlas-offline", "atlas-standard-tools"]
 QUESTION = "What is the square root of 144 multiplied by 5?"
 
 
-def check_packages() -> None:
+def check_packages(distributions: list[str]) -> None:
     """Each distribution installs its own package, typed, licensed, and no tests or plugins of others."""
-    for name in DISTRIBUTIONS:
+    for name in distributions:
         files = [str(file) for file in importlib.metadata.files(name) or []]
         package = {"atlas-kernel": "atlas_core"}.get(name, name.replace("-", "_"))
         tops = {file.split("/")[0] for file in files if not file.startswith("..")}
@@ -63,7 +62,7 @@ def check_command() -> None:
 
 
 if __name__ == "__main__":
-    check_packages()
+    check_packages(sys.argv[2:])
     check_public_names()
     check_readme(Path(sys.argv[1]))
     check_factory()
