@@ -1,0 +1,121 @@
+"""Calls that a model surely meant but wrote outside the frame: never executed, only told, so that it can do better.
+
+These are the habits of models trained on other formats. Only a message without any call in the frame is looked at, and
+an example, a quotation or a mention is no attempt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from atlas_core._runtime.loose_json import LooseError, Node, parse, skip_space
+from atlas_core._runtime.text_outline import Fence, Line, Outline, after_thoughts
+from atlas_core._runtime.text_wishes import ARGUMENT_KEYS, KEY, NAME_KEYS
+
+__all__ = ["FIRST_KEY", "INFOS", "WISH", "find_attempt"]
+
+INFOS = frozenset({"", "json", "tool_call"})
+"""Info strings of a block that is executed."""
+
+WISH = re.compile(r"tool_calls[\"'“”‘’]?\s*+:")
+"""What every block with calls holds somewhere."""
+
+FIRST_KEY = re.compile(r"\{\s*+[\"'“‘]?tool_calls[\"'”’]?\s*+:")
+
+FORM = (
+    'write a ```json block with {"tool_calls": [{"name": ..., "arguments": {...}}]}, its fence at the start of a line'
+)
+
+_INFO = re.compile(r"(?:json|tool_calls?)(?:[ \t{].*)?", re.IGNORECASE)
+_ONE_LINE = re.compile(r"(?:```+|~~~+)[ \t]*(?:json|tool_calls?)?[ \t]*\{")
+_FOREIGN = re.compile(
+    r"<tool_calls?>|<\|tool_calls?|\[TOOL_CALLS?\]|<function=|<function_calls?>|<invoke\b|<\|python_tag\|>",
+    re.IGNORECASE,
+)
+_ACTION = re.compile(
+    r"[*_]{0,3}action[*_]{0,3}:[*_]{0,3}[ \t]{0,4}+[`'\"]?([^\s`'\"][^\r\n`'\"]{0,127}?)[`'\"]?[ \t]{0,4}(?:\r\n?|\n)"
+    r"\s*+[*_]{0,3}action[ _]input[*_]{0,3}:",
+    re.IGNORECASE,
+)
+_REST = re.compile(r"\s*+\Z")
+_NEAR_CHARS = 2_000
+"""How far from such a sign a call is looked for, so that many signs take no more time than one."""
+
+
+def find_attempt(text: str, offered: Collection[str]) -> str | None:
+    """Return what is wrong with a call outside the frame, and what would be right; None if there is none."""
+    if _is_call(text, after_thoughts(text), len(text), offered):
+        return f"a call without the key {KEY!r}; {FORM}"
+    outline = Outline(text)
+    for piece in outline.pieces():
+        match piece:
+            case Fence():
+                found = _in_fence(text, piece, outline, offered)
+            case Line():
+                found = _in_line(text, piece, offered)
+            case _:
+                found = None
+        if found is not None:
+            return f"{found}; {FORM}"
+    if outline.hidden_from is not None and WISH.search(text, outline.hidden_from):
+        return f"a call stands inside a tag or comment that is not closed; {FORM}"
+    return None
+
+
+def _in_fence(text: str, fence: Fence, outline: Outline, offered: Collection[str]) -> str | None:
+    if fence.listed:
+        end = fence.body + _NEAR_CHARS
+        following = fence.line().search(text, fence.body, end)
+        end = following.start() if following else end
+        return "a call in a list item is only shown" if _wished(text, fence, fence.body, end) else None
+    closing = outline.closing(fence, fence.body)
+    end, after = closing or (len(text), len(text))
+    outline.go_to(after)
+    if fence.info.lower() not in INFOS:
+        return f"a block marked {fence.info[:40]!r} is only shown" if _wished(text, fence, fence.start, end) else None
+    if _REST.match(text, after) and _is_call(text, fence.body, end, offered):
+        return f"a call without the key {KEY!r}"
+    return None
+
+
+def _wished(text: str, fence: Fence, begin: int, end: int) -> bool:
+    return _INFO.fullmatch(fence.info) is not None and WISH.search(text, begin, end) is not None
+
+
+def _in_line(text: str, line: Line, offered: Collection[str]) -> str | None:
+    begin = line.end - len(line.text)
+    if FIRST_KEY.match(text, begin):
+        return "a call outside of a block, with other text around it, is only shown"
+    if _ONE_LINE.match(line.text) and WISH.search(line.text):
+        return "a block on one line is only shown"
+    action = _ACTION.match(text, begin)
+    if action is not None and action[1] in offered:
+        return "a call in the form 'Action:' is only shown"
+    foreign = _FOREIGN.match(line.text)
+    if foreign is not None and any(text.find(name, begin, begin + _NEAR_CHARS) >= 0 for name in offered):
+        return f"a call in the form {foreign[0]!r} is only shown"
+    return None
+
+
+def _is_call(text: str, begin: int, end: int, offered: Collection[str]) -> bool:
+    """Tell whether a piece of text is a call of an offered tool, or a list of such, and nothing else."""
+    at = skip_space(text, begin, end)
+    if not text.startswith(("{", "["), at):
+        return False
+    try:
+        node = parse(text, at)
+    except LooseError:
+        return False
+    if skip_space(text, node.end, end) != end:
+        return False
+    items = node.items or [node]
+    return all(_names_a_tool(item, offered) for item in items)
+
+
+def _names_a_tool(node: Node, offered: Collection[str]) -> bool:
+    function = node.members.get("function")
+    members = function.members if function is not None and function.kind == "object" else node.members
+    return not ARGUMENT_KEYS.isdisjoint(members) and any(
+        key in NAME_KEYS and value.text in offered for key, value in members.items()
+    )
