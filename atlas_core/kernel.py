@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -15,7 +16,7 @@ from atlas_core._runtime.invoke import Lifecycle, error_text
 from atlas_core._version import __version__
 from atlas_core.catalog import Catalog, Offer, PluginRecord
 from atlas_core.discovery import Discovery, scan
-from atlas_core.errors import AtlasError, PluginResultError, SettingsError
+from atlas_core.errors import AtlasError, PluginResultError, SettingsError, ToolDefinitionError
 from atlas_core.interfaces.agents import Agent, AgentParts
 from atlas_core.interfaces.executors import ToolExecutorProtocol
 from atlas_core.interfaces.runs import MemoryRunStore
@@ -84,6 +85,7 @@ class Kernel(BaseService):
         self._store = store if store is not None else MemoryRunStore()
         self._lifecycle = Lifecycle()
         self._started_observers: list[Observer] = []
+        self._starting_parts = asyncio.Lock()
         self._provided: dict[int, tuple[ToolProvider, list[object]]] = {}
         self._warnings: list[str] = list(self.loaded.warnings)
 
@@ -345,42 +347,54 @@ class Kernel(BaseService):
     ) -> Callable[[], Awaitable[None]]:
         async def start_what_is_needed() -> None:
             await self.start()
-            for observer, _ in (*self._observers, *((o.value, o.owner) for o in catalog.observers)):
-                await self._start_observer(observer)
-            for offer in later:
-                await self._add_provided(offer, catalog, registry, settings)
+            async with self._starting_parts:
+                for observer, owner in (*self._observers, *((o.value, o.owner) for o in catalog.observers)):
+                    await self._start_observer(observer, owner)
+                failed = [error for offer in later if (error := await self._add_provided(offer, registry, settings))]
+            unmet = [n for n in settings.tools if not is_pattern(n) and not any(matches(n, k) for k in registry.names)]
+            if failed and unmet:
+                raise failed[0]
 
         return start_what_is_needed
 
-    async def _start_observer(self, observer: Observer) -> None:
+    def _warn(self, error: AtlasError) -> None:
+        self._warnings.append(str(error))
+        log.warning("%s", error)
+
+    async def _start_observer(self, observer: Observer, owner: Owner) -> None:
         if any(observer is started for started in self._started_observers):
             return
         self._started_observers.append(observer)
         start = getattr(observer, "start", None)
-        if start is not None:
-            await _maybe_await(start())
+        try:
+            await _maybe_await(start() if start is not None else None)
+        except Exception as exc:  # noqa: BLE001  # a foreign observer can't break a run, nor its start
+            what = f"observer {type(observer).__name__} did not start: {error_text(exc)}"
+            self._warn(PluginResultError(what, plugin=owner.plugin, owner=str(owner)))
 
     async def _add_provided(
-        self, offer: Offer[ToolProvider], catalog: Catalog, registry: ToolRegistry, settings: AgentProfileSettings
-    ) -> None:
+        self, offer: Offer[ToolProvider], registry: ToolRegistry, settings: AgentProfileSettings
+    ) -> PluginResultError | None:
+        """Register what a provider offers; return why it offers nothing, which only some profiles mind."""
         try:
             tools = await self._tools_of(offer.value)
-        except Exception as exc:  # a foreign source; profiles that don't need it must run
-            needed = [n for n in settings.tools if not is_pattern(n) and not any(matches(n, k) for k in registry.names)]
+        except Exception as exc:  # noqa: BLE001  # a foreign source; profiles that don't need it must run
             error = PluginResultError(
                 f"the tool provider {offer.name!r} did not start: {error_text(exc)}",
                 plugin=offer.owner.plugin,
                 owner=str(offer.owner),
             )
-            if needed:
-                raise error from exc
-            self._warnings.append(str(error))
-            log.warning("%s", error)
-            return
+            error.__cause__ = exc
+            self._warn(error)
+            return error
         for tool in tools:
-            name = prefixed(offer.prefix, _tool_name(tool))
-            if any(matches(wanted, name) for wanted in settings.tools):
-                registry.register(cast("Tool", tool), prefix=offer.prefix or None, owner=offer.owner)
+            try:
+                name = prefixed(offer.prefix, _tool_name(tool))
+                if any(matches(wanted, name) for wanted in settings.tools):
+                    registry.register(cast("Tool", tool), prefix=offer.prefix or None, owner=offer.owner)
+            except ToolDefinitionError as exc:
+                self._warn(exc)  # one faulty tool of a server takes none of the others away
+        return None
 
     async def _tools_of(self, provider: ToolProvider) -> list[object]:
         known = self._provided.get(id(provider))

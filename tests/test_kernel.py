@@ -222,6 +222,36 @@ async def test_a_tool_provider_that_fails_hurts_only_those_who_need_it() -> None
             await kernel.agent().run("x")
 
 
+async def test_one_faulty_tool_of_a_provider_takes_none_of_the_others_away() -> None:
+    """It is skipped and told."""
+
+    class Server(ToolProvider):
+        async def tools(self) -> list[Any]:
+            return [add, 3]
+
+    plugins = [("s", Scripted("hi")), ("server", Tools(Server()))]
+    async with Kernel(settings(), plugins=plugins) as kernel:
+        agent = kernel.agent()
+        await agent.run("x")
+        assert agent.parts.tools.names == ["add"]  # type: ignore[attr-defined]  # ours
+        assert any("int" in warning for warning in kernel.warnings)
+
+
+async def test_an_observer_that_does_not_start_breaks_no_run() -> None:
+    """It is told, and the run goes on."""
+
+    class Down:
+        async def start(self) -> None:
+            raise OSError("disk full")
+
+        def on_event(self, event: Any) -> None:
+            pass
+
+    async with Kernel(settings(), plugins=[("s", Scripted("hi"))], observers=[Down()]) as kernel:
+        assert await kernel.agent().run("x") == "hi"
+        assert any("observer Down did not start: OSError: disk full" in warning for warning in kernel.warnings)
+
+
 async def test_observers_of_plugins_are_started_told_and_stopped() -> None:
     """Once per kernel, in name order, one failing `stop` keeps no other from being stopped."""
     log: list[str] = []
