@@ -279,9 +279,10 @@ async def test_a_reply_without_an_answer_is_an_error(ask: Ask, body: object, wor
         {"error": "no such model"},
         {"object": "error", "message": "no such model", "code": 404},
         {"message": "no such model"},
+        {"choices": [], "error": {"message": "no such model"}},
         {"detail": "no such model"},
     ],
-    ids=["the vendor's form", "a text", "vLLM's old form", "a message alone", "FastAPI's form"],
+    ids=["the vendor's form", "a text", "vLLM's old form", "a message alone", "beside choices", "FastAPI's form"],
 )
 async def test_an_error_with_status_200_is_an_error(ask: Ask, body: object) -> None:
     """The server's own words are in it, and it is not tried again."""
@@ -653,3 +654,11 @@ async def test_a_schema_without_a_strict_form_is_sent_as_it_is(ask: Ask, server:
         "name": "answer", "schema": schema, "strict": False,
     }  # fmt: skip
     assert response.message.text == "[1]"
+
+
+@pytest.mark.parametrize("text", ["[1]", "no JSON", '{"a": 1}'])
+async def test_answers_that_need_no_repair_stay_to_the_letter(ask: Ask, text: str) -> None:
+    """Only an object with forced nulls is written anew; what does not fit the schema is for the kernel to refuse."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    response, _ = await ask(whole({"content": text}), defaults={"output_schema": schema})
+    assert response.message.text == text

@@ -61,7 +61,8 @@ class Fragments:
             self.calls.append(call)
         else:
             call.id = call.id or given
-            call.name = self._joined(call.name, name)
+            if name != call.name:  # in pieces; some servers repeat it whole instead
+                call.name += name
         if function.get("arguments"):
             call.pieces.append(arguments_read(function["arguments"]))
         self._keep(call, fragment)
@@ -95,11 +96,3 @@ class Fragments:
         if call.pieces:
             return call.is_whole
         return name != call.name and self._offers(name) and self._offers(call.name)
-
-    def _joined(self, known: str, more: str) -> str:
-        """Return a name that came in pieces; some servers repeat it whole instead."""
-        if not more or more == known:
-            return known
-        if not self._offers(known + more) and self._offers(more):
-            return more
-        return known + more
