@@ -413,9 +413,9 @@ async def test_a_turn_that_is_paused_forever_ends(
         (ServerReply.of_json({"choices": []}), ProviderResponseError, ["no `content`"], False),
     ],
     ids=[
-        "401", "403", "400", "404", "413", "429", "500", "529", "overloaded with status 200",
-        "an error with status 200", "a plain error with status 200", "a page with status 200", "a page with status 502", "an empty body", "a list",
-        "another dialect",
+        "401", "403", "400", "404", "413", "429", "500", "529",
+        "overloaded with status 200", "an error with status 200", "a plain error with status 200",
+        "a page with status 200", "a page with status 502", "an empty body", "a list", "another dialect",
     ],
 )  # fmt: skip
 async def test_answers_that_are_none_are_typed_errors(
