@@ -238,3 +238,46 @@ def test_an_unknown_profile_is_an_error(site: Path, tmp_path: Path) -> None:
     """With the nearest name."""
     with pytest.raises(SettingsError, match="no profile 'onw'; did you mean 'one'"):
         told(tmp_path, ["words"], name="onw")
+
+
+MORE = """
+[default.ai.connections.spare]
+backend = "idle"
+requests_per_minute = 2
+key_env = "SPARE_KEY"
+"""
+
+
+def test_limits_costs_and_fallbacks_are_told(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the fallback's own provider, variables and rate; what can't be kept is told."""
+    monkeypatch.setenv("SPARE_KEY", "x")
+    limits = 'max_cost = 0.25\ntool_calls = "text"\n\n[default.ai.connections.main.prices]\ninput = 2.5\noutput = 10\n'
+    path = tmp_path / "settings.toml"
+    told(tmp_path, ["models", "idle"], limits, MORE)
+    path.write_text(
+        path.read_text().replace('"small"\n', '"small"\nfallback = ["spare"]\nrequests_per_minute = 30\n', 1)
+    )
+    found = explain(Kernel(load_settings(path)))
+    assert (found.fallback, found.tool_calls) == (("spare",), "text")
+    assert found.requests_per_minute == {"main": 30, "spare": 2}
+    assert found.prices == {"main": {"input": 2.5, "output": 10}}
+    assert found.limits["max_cost"] == 0.25
+    assert found.variables == {"PARROT_KEY": False, "SPARE_KEY": True}
+    assert found.problems == ()
+    assert found.warnings == ("max_cost counts nothing of fallback 'spare', which has no prices",)
+    path.write_text(path.read_text().replace('"models", "idle"', '"models"'))
+    (warning, _) = explain(Kernel(load_settings(path))).warnings
+    assert "no enabled plugin declares model provider 'idle'; plugin 'idle' of atlas-idle declares it" in warning
+
+
+def test_nothing_of_limits_and_costs_is_set(site: Path, tmp_path: Path) -> None:
+    """Then there is nothing to tell."""
+    found = told(tmp_path, ["models"])
+    assert (found.fallback, found.tool_calls, found.requests_per_minute, found.prices) == ((), "auto", {}, {})
+    assert found.limits["max_cost"] is None
+
+
+def test_a_bound_of_cost_without_prices_is_a_problem(site: Path, tmp_path: Path) -> None:
+    """The agent could not be made, and explain says so before anybody tries."""
+    (problem,) = told(tmp_path, ["models"], "max_cost = 1").problems
+    assert "max_cost can't be kept: connection 'main' has no prices" in problem

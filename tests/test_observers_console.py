@@ -92,6 +92,7 @@ async def test_the_chain_in_order() -> None:
         '  action: add {"a": 2, "b": 40}\n'
         "    observation: 42\n"
         "answer: it is 42\n"
+        "used: 2 requests, 20 tokens in, 10 out\n"
         "note: this is a test\n"
     )
 
@@ -181,6 +182,7 @@ async def test_runs_of_sub_agents_are_indented_below_the_run_that_started_them()
         "      answer: deep\n"
         "    observation: deep\n"
         "answer: found\n"
+        "used: 2 requests, 20 tokens in, 10 out\n"
     )
 
 
@@ -211,7 +213,29 @@ async def test_model_and_notice_are_repeated_only_where_wanted() -> None:
     tree = ConsoleTree(stream, repeat=False)
     for _ in range(2):
         await run(tree, "yes")
-    assert stream.getvalue() == "model: a scripted model\nanswer: yes\nnote: this is a test\nanswer: yes\n"
+    used = "used: 1 request, 10 tokens in, 5 out\n"
+    assert stream.getvalue() == (
+        f"model: a scripted model\nanswer: yes\n{used}note: this is a test\nanswer: yes\n{used}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("usage", "shown"),
+    [
+        pytest.param(Usage(requests=3), "", id="nobody counted"),
+        pytest.param(Usage(input_tokens=5), "used: 7 requests, 5 tokens in, 0 out\n", id="requests from the loop"),
+        pytest.param(Usage(requests=1, cost=2.0), "used: 1 request, 0 tokens in, 0 out, cost 2.00\n", id="cost alone"),
+    ],
+)
+@pytest.mark.parametrize("outcome", [RunOutcome.DECLINED, RunOutcome.FAILED])
+def test_what_a_run_used_is_told_however_it_ended(usage: Usage, shown: str, outcome: RunOutcome) -> None:
+    """A failed run has cost as much; where nobody counted, there is no line."""
+    stream = io.StringIO()
+    tree = ConsoleTree(stream, errors=False)
+    tree.on_event(RunStarted(run_id="r", message=ChatMessage.user("?"), model="m"))
+    stream.truncate(0)
+    tree.on_event(RunEnded(run_id="r", outcome=outcome, output="no", usage=usage, iterations=7))
+    assert stream.getvalue().replace("\0", "").replace("declined: no\n", "") == shown
 
 
 async def test_text_cannot_forge_lines_or_colours() -> None:

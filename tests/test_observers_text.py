@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlas_core.observers.text import printable, shortened
+from atlas_core import Usage
+from atlas_core.observers.text import amount_text, printable, shortened, usage_text
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,34 @@ def test_shortened_keeps_the_beginning_and_counts_the_rest(text: str, chars: int
     assert note == f"[{len(text) - len(kept)} more characters]"
     assert len(kept) <= chars
     assert kept.count("\n") < lines
+
+
+def test_usage_is_one_line() -> None:
+    """Thousands are told apart, cached tokens and cost stand only where there are any."""
+    usage = Usage(input_tokens=1234, output_tokens=56, cost=0.0123)
+    assert usage_text(usage, requests=2) == "2 requests, 1,234 tokens in, 56 out, cost 0.0123"
+    cached = Usage(input_tokens=1234, cached_input_tokens=1000)
+    assert usage_text(cached, requests=1) == "1 request, 1,234 tokens in (1,000 cached), 0 out"
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0.0, "0.00"),
+        (1234.5, "1234.50"),
+        (12.345, "12.35"),
+        (0.5, "0.500"),
+        (0.0123456, "0.0123"),
+        (0.00000123, "0.00000123"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_amounts_keep_three_digits(amount: float, shown: str) -> None:
+    """However small, and never in powers of ten."""
+    assert amount_text(amount) == shown
+
+
+@given(st.floats(min_value=1e-9, max_value=1e9))
+def test_an_amount_reads_back_as_nearly_the_same(amount: float) -> None:
+    """To half a unit of its third digit, or half a cent."""
+    assert float(amount_text(amount)) == pytest.approx(amount, rel=0.0051, abs=0)

@@ -49,11 +49,9 @@ def list_connections(*, as_json: JsonOption = False, settings: SettingsOption = 
     rows = [_facts(loaded, name, table, users.get(name, [])) for name, table in connections.items()]
     if as_json:
         say_json(rows)
-    elif rows:
+    else:
         head = ("NAME", "BACKEND", "MODEL", "KEY", "FALLBACK", "USED BY")
         say_table(head, [_row(name, table, users.get(name, [])) for name, table in connections.items()])
-    else:
-        say("the settings name no connection")
     return ExitStatus.OK
 
 

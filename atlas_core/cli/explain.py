@@ -57,9 +57,8 @@ def _draw(found: "Explanation") -> None:
     for name, rate in found.requests_per_minute.items():
         say(f"  rate         {name}: {rate:g} requests a minute")
     for name, prices in found.prices.items():
-        say(
-            f"  prices       {name}: {', '.join(f'{key} {price:g}' for key, price in prices.items())}, per million tokens"
-        )
+        each = ", ".join(f"{key} {price:g}" for key, price in prices.items())
+        say(f"  prices       {name}: {each}, per million tokens")
     if found.tool_calls != "auto":
         say(f"  tool calls   {found.tool_calls}")
     say(f"  executor     {_named(found.executor)}")

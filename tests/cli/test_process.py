@@ -134,8 +134,10 @@ def test_a_conversation_through_a_pipe(world: World) -> None:
     assert done.stdout.splitlines() == [
         "model: a parrot, no language model",
         "answer: echo 1: one",
+        "used: 1 request, 7 tokens in, 3 out",
         "note: to use a real model, run `atlas init openai`",
         "answer: echo 2: two",
+        "used: 1 request, 7 tokens in, 3 out",
     ]
 
 

@@ -30,10 +30,21 @@ def test_the_chain_and_the_answer(atlas: Atlas) -> None:
             '  action: add {"a": 2, "b": 40}\n'
             "    observation: 42\n"
             "answer: it is 42\n"
+            "used: 2 requests, 14 tokens in, 6 out\n"
             "note: to use a real model, run `atlas init openai`\n"
         ),
         "",
     )
+
+
+def test_what_a_run_cost(world: World, atlas: Atlas) -> None:
+    """With prices the closing line and the JSON tell the cost of all requests; --quiet tells nothing."""
+    world.settings(SETTINGS.replace('"parrot"\n', '"parrot"\nprices = { input = 100.0, output = 1000.0 }\n', 1))
+    assert "\nused: 2 requests, 14 tokens in, 6 out, cost 0.00740\n" in atlas("run", ADD).out
+    usage = json.loads(atlas("run", "--json", ADD).out)["usage"]
+    assert usage["requests"] == 2
+    assert usage["cost"] == pytest.approx((14 * 100 + 6 * 1000) / 1e6)
+    assert "used" not in "".join(map(str, atlas("run", "--quiet", ADD)))
 
 
 def test_streamed_text(atlas: Atlas) -> None:
