@@ -167,6 +167,7 @@ async def test_a_missing_key_is_said_before_anything_is_sent(monkeypatch: pytest
         "the variable 'ANTHROPIC_API_KEY' is not set or empty (connection 'main', api_key_env); "
         "set ANTHROPIC_API_KEY, or name another variable in api_key_env"
     )
+    await llm.stop()
 
 
 async def test_a_proxy_is_asked_where_one_is_set(
@@ -513,7 +514,7 @@ async def test_an_error_that_comes_as_an_event_is_tried_again_before_anything_wa
 async def test_an_error_after_something_was_shown_ends_the_answer(
     server: LoopbackServer, connect: Connect, ask: Ask, event: dict[str, Any], text: str, *, retryable: bool
 ) -> None:
-    """Case 52: with the server's own words, and nothing is asked again."""
+    """Case 52: with the server's own words and the text so far, and nothing is asked again."""
     server.then(streamed(*text_events("a", "b", "c")[:5], event))
     shown: list[object] = []
     session = connect(max_retries=3).open(LLMDefaults())
@@ -526,6 +527,7 @@ async def test_an_error_after_something_was_shown_ends_the_answer(
     with pytest.raises(ProviderError) as caught:
         await show()
     assert shown == [LLMDelta("a"), LLMDelta("b"), LLMDelta("c")]
+    assert caught.value.partial_text == "abc"
     assert text in str(caught.value)
     assert caught.value.retryable is retryable
     assert len(server.requests) == 1

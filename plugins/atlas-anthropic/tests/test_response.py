@@ -306,6 +306,15 @@ def test_an_attempt_may_be_made_again_until_something_was_shown() -> None:
     assert not reader.may_restart()
 
 
+def test_a_broken_input_of_a_servers_tool_is_an_empty_one() -> None:
+    """It is the server's own to know, and `input` must be an object."""
+    block = begun(0, type="server_tool_use", id="s", name="w", input={})
+    _, response = fed(block, grown(0, type="input_json_delta", partial_json='{"q'), ended("max_tokens"), STOP)
+    (part,) = tuple(response.message.content)
+    assert isinstance(part, Opaque)
+    assert part.payload == {"type": "server_tool_use", "id": "s", "name": "w", "input": {}}
+
+
 # Why a message ended ---------------------------------------------------------------------------------------------
 
 

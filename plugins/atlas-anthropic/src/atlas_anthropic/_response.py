@@ -116,6 +116,11 @@ class AnswerReader:
         return True
 
     @property
+    def text(self) -> str:
+        """The text that came so far."""
+        return "".join(_joined(block, "text") for block in self._done + self._blocks if block.kind == "text")
+
+    @property
     def paused(self) -> bool:
         """Whether the server waits to be asked to go on: a paused turn without a call that is ours to make."""
         return self._reason == "pause_turn" and not any(block.kind == "tool_use" for block in self._blocks)

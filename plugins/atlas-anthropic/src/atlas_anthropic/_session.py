@@ -74,9 +74,7 @@ class AnthropicSession(LLMSession):
         """
         if self._by_stream:
             async with contextlib.aclosing(self.stream(deadline=deadline)) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, LLMResponse):
-                        return piece
+                return [piece async for piece in pieces if isinstance(piece, LLMResponse)][-1]
         client = await self._model.client()
         reader = AnswerReader(self._own_names)
 
@@ -103,8 +101,19 @@ class AnthropicSession(LLMSession):
         Raises:
             ProviderError: The server failed, or there is nothing to answer.
         """
-        client = await self._model.client()
         reader = AnswerReader(self._own_names)
+        try:
+            async with contextlib.aclosing(self._streamed(reader, deadline)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ProviderError as exc:
+            exc.partial_text = exc.partial_text or reader.text
+            raise
+
+    async def _streamed(
+        self, reader: AnswerReader, deadline: float | None
+    ) -> AsyncGenerator[LLMDelta | LLMResponse, None]:
+        client = await self._model.client()
         path = self._model.path("messages")
         for _ in range(MAX_PAUSES + 1):
             body = self._conversation.body(stream=True, continued=self._begun(reader))
