@@ -317,7 +317,7 @@ async def test_a_whole_message_in_place_of_a_stream(
 async def test_the_other_dialects_end_is_passed_over(server: LoopbackServer, connect: Connect, ask: Ask) -> None:
     """Servers that speak both send it here too."""
     events = text_events("a")
-    server.then(streamed(*events[:-1], "data: [DONE]", events[-1]))
+    server.then(streamed(*events[:-1], "data: [DONE]", events[-1], "data: [DONE]"))
     assert (await ask(connect(), HELLO))[1].message.text == "a"
 
 
