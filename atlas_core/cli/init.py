@@ -148,7 +148,7 @@ def _for_server(template: Template, answer: "Answer") -> Template:
     text, count = _CONNECTION.subn(lambda _: table, template.text)
     assert count == 1, template.name  # noqa: S101  # the packaged template has one
     summary = f"model {model} of the server at {answer.base_url}"
-    return dataclasses.replace(template, text=text, summary=summary, variable="", check="main")
+    return dataclasses.replace(template, text=text, summary=summary, variable="")
 
 
 def _quoted(text: str) -> str:

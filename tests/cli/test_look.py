@@ -218,6 +218,7 @@ def test_what_templates_leave_out_is_right_too(name: str) -> None:
     connections["backup"] = {"backend": "offline"}
     loaded = settings_from_mapping(tables)
     assert loaded.profile()[1].permissions is not None
+    assert templates()[name].check in {"", *connections}
     if name == "offline":
         return
     main, profile = loaded.connection("main")[1], loaded.profile()[1]
