@@ -138,10 +138,16 @@ class Asking:
         turn = read_calls(response.message.text, self._names, iteration=iteration, ended=ended)
         if turn.problem is not None:
             return Reply(response, turn.problem)
-        if not turn.calls:
-            return Reply(response)
+        notes = list(response.notes)
+        if turn.dropped:
+            notes.append("the model invented a result; what it wrote from there on was dropped")
+        if turn.repaired:
+            notes.append("the form of a call in the model's text was repaired")
+        if not turn.calls and not turn.dropped:
+            return Reply(replace(response, notes=tuple(notes)))
         message = ChatMessage.assistant(turn.thoughts, turn.calls)
-        return Reply(replace(response, message=message, finish_reason=FinishReason.TOOL_CALLS))
+        reason = FinishReason.TOOL_CALLS if turn.calls else response.finish_reason
+        return Reply(replace(response, message=message, finish_reason=reason, notes=tuple(notes)))
 
     def _checked(self, response: object) -> LLMResponse:
         if isinstance(response, LLMResponse) and response.message.role == "assistant":
