@@ -152,6 +152,17 @@ def test_names_of_tools_are_mapped_in_the_history_too() -> None:
     assert used == [wire_names([name])[name] for name in names]
 
 
+def test_calls_in_a_history_have_tools_even_where_none_is_on_offer() -> None:
+    """The API refuses the one without the other; the model may not call them."""
+    past = (ChatMessage.user("q"), ChatMessage.assistant("", [CALL, CALL]), ChatMessage.tool(CALL, "1"))
+    value = request(*past)
+    assert value["tools"] == [{"name": "add", "description": "No longer on offer.", "input_schema": {"type": "object"}}]
+    assert value["tool_choice"] == {"type": "none"}
+    other = request(*past, tools=(ToolSchema(name="other"),))
+    assert [tool["name"] for tool in other["tools"]] == ["other"]
+    assert "tool_choice" not in other
+
+
 def test_an_answer_is_held_to_a_schema() -> None:
     """By the server, in the form that it compiles; beside the effort."""
     schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}, "required": ["n"]}

@@ -88,6 +88,7 @@ class Conversation:
         self._mark = _mark(options.prompt_caching)
         self._told_schema = ""
         self._head = self._make_head()
+        self._used: dict[str, None] = {}
         self._system = [defaults.system] if defaults.system else []
         self._system_field: bytes | None = None
         self._closed: list[bytes] = []
@@ -173,7 +174,9 @@ class Conversation:
 
     def _wire_name(self, name: str) -> str:
         # A history may hold calls of tools that are not on offer now.
-        return self._names.get(name) or wire_names([name])[name]
+        sent = self._names.get(name) or wire_names([name])[name]
+        self._used[sent] = None
+        return sent
 
     def _add(self, role: str, blocks: Sequence[bytes]) -> None:
         if not blocks:
@@ -211,9 +214,9 @@ class Conversation:
                 "the conversation has nothing at its end that the model could answer",
                 remedy="send a message that is not blank",
             )
-        pieces = [self._head, self._system_json(), b',"messages":[', *self._closed]
+        pieces = [self._head, self._past_tools(), self._system_json(), b',"messages":[', *self._closed]
         if self._mark_at is not None:
-            pieces.insert(3 + self._mark_at, self._mark)
+            pieces.insert(4 + self._mark_at, self._mark)
         if self._closed:
             pieces.append(b",")
         last = self._blocks[-1]
@@ -222,6 +225,14 @@ class Conversation:
             pieces += [b",", _turn("assistant", continued)]
         pieces.append(b'],"stream":true}' if stream else b"]}")
         return pieces
+
+    def _past_tools(self) -> bytes:
+        """Describe the tools that only the history knows: where none is on offer, the API refuses calls in it."""
+        if not self._used or self._defaults.tools or self._options.server_tools:
+            return b""
+        told = {"description": "No longer on offer.", "input_schema": {"type": "object"}}
+        tools = [encode({"name": name, **told}) for name in self._used]
+        return b',"tools":[' + b",".join(tools) + b'],"tool_choice":{"type":"none"}'
 
     def _system_json(self) -> bytes:
         if self._system_field is None:
