@@ -1,3 +1,4 @@
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,19 +13,20 @@ from atlas_core.errors import (
     ServiceNotReadyError,
     SettingsError,
 )
-from atlas_core.http import HttpClient, RetryPolicy, _backend
+from atlas_core.http import HttpClient, RetryPolicy
 from atlas_core.http._backend import fault_of, faults
 from atlas_core.http.failures import Fault, Server
 
 
 def tree(*roots: type[Exception]) -> Iterator[type[Exception]]:
+    """Yield classes and all that derive from them."""
     for root in roots:
         yield root
         yield from tree(*root.__subclasses__())
 
 
 HTTPX = sorted(
-    {kind for kind in tree(httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)}
+    set(tree(httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError))
     | {v for v in vars(httpx).values() if isinstance(v, type) and issubclass(v, Exception)},
     key=lambda kind: kind.__name__,
 )
@@ -69,15 +71,15 @@ def test_a_subclass_that_is_unknown_counts_as_what_it_derives_from() -> None:
 async def test_a_host_that_can_t_be_looked_up_is_an_error_of_the_provider() -> None:
     """Also where the library lets another one's exception through."""
     async with HttpClient(f"http://{'a' * 80}.example", retry=RetryPolicy(max_attempts=1)) as client:
-        with pytest.raises((ProviderError, SettingsError), match="no connection|could not be sent|can't be read"):
+        with pytest.raises((ProviderError, SettingsError), match=r"no connection|could not be sent|can't be read"):
             await client.post_json("x", b"")
 
 
 @pytest.mark.parametrize("missing", ["httpx_sse", "stamina"])
 async def test_without_the_extra_the_error_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel itself needs neither."""
-    find = _backend.importlib.util.find_spec
-    monkeypatch.setattr(_backend.importlib.util, "find_spec", lambda name: None if name == missing else find(name))
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else find(name))
     client = HttpClient("http://127.0.0.1:1")
     with pytest.raises(ServiceNotReadyError, match=rf"HTTP needs {missing}.*pip install 'atlas-kernel\[http\]'"):
         await client.post_json("x", b"")

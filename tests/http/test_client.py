@@ -25,12 +25,14 @@ OK = ServerReply.of_json({"ok": True})
 
 
 async def ask(url: str, **options: object) -> Response:
+    """Send one request."""
     deadline = options.pop("deadline", None)
     async with HttpClient(url, **{"retry": QUICK, **options}) as client:  # type: ignore[arg-type]
         return await client.post_json("chat", b"{}", deadline=deadline)  # type: ignore[arg-type]
 
 
 async def failure(url: str, **options: object) -> ProviderError:
+    """Return the error that one request ends with."""
     with pytest.raises(ProviderError) as caught:
         await ask(url, **options)
     return caught.value

@@ -13,6 +13,7 @@ ONCE = RetryPolicy(max_attempts=1)
 
 
 async def get(client: HttpClient, n: int = 1) -> None:
+    """Send requests in sequence."""
     for _ in range(n):
         assert (await client.post_json("x", b"{}")).json() == {"ok": True}
 

@@ -15,11 +15,13 @@ ONCE = RetryPolicy(max_attempts=1)
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
+    """Return an authority that nobody knows."""
     return trustme.CA()
 
 
 @pytest.fixture
 def tls(authority: trustme.CA) -> ssl.SSLContext:
+    """Return a server's context with a certificate of it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
     return context
@@ -35,11 +37,13 @@ def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def proxy() -> Iterator[LoopbackProxy]:
+    """Return a running proxy."""
     with LoopbackProxy() as running:
         yield running
 
 
 async def ask(url: str, **options: object) -> object:
+    """Send two requests and return what they answer."""
     async with HttpClient(url, retry=ONCE, **options) as client:  # type: ignore[arg-type]
         first = (await client.post_json("x", b"{}")).json()
         assert (await client.post_json("x", b"{}")).json() == first
@@ -116,14 +120,16 @@ async def test_a_proxys_login_is_sent_to_it_alone(tls: ssl.SSLContext, *, secure
 
 async def test_a_proxy_that_is_not_there_is_named() -> None:
     """The error tells that the way led through a proxy, without its login."""
-    with pytest.raises(ProviderError, match="no connection to http://h.example through the proxy http://127.0.0.1:1:"):
+    with pytest.raises(
+        ProviderError, match=r"no connection to http://h\.example through the proxy http://127\.0\.0\.1:1:"
+    ):
         await ask("http://h.example", proxy="http://me:TESTSECRET@127.0.0.1:1")
 
 
 @pytest.mark.parametrize("proxy", ["ftp://127.0.0.1:1", "http://", "nonsense"])
 def test_a_proxy_that_can_t_be_used_is_refused_at_once(proxy: str) -> None:
     """A wrong address is an error of the settings."""
-    with pytest.raises(SettingsError, match="proxy is .*expected http:// or https:// or socks5:// or socks5h://"):
+    with pytest.raises(SettingsError, match=r"proxy is .*expected http:// or https:// or socks5:// or socks5h://"):
         HttpClient("http://h", proxy=proxy)
 
 

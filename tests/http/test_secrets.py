@@ -58,12 +58,12 @@ def with_locals(exc: BaseException) -> str:
 async def test_no_error_or_log_holds_a_key(
     server: LoopbackServer,
     caplog: pytest.LogCaptureFixture,
+    *,
     how: str,
     reply: ServerReply,
     place: str,
     url: str,
     headers: Mapping[str, str | Secret],
-    *,
     stream: bool,
 ) -> None:
     """Wherever the key stands and whatever the server does with it, nothing written shows it (cases 64 and 112)."""
