@@ -14,7 +14,7 @@ from atlas_core.errors import (
     SettingsError,
 )
 from atlas_core.http import HttpClient, RetryPolicy
-from atlas_core.http._backend import fault_of, faults
+from atlas_core.http._backend import _decodable, accepted_encodings, fault_of, faults
 from atlas_core.http.failures import Fault, Server
 
 
@@ -93,3 +93,17 @@ def test_importing_the_package_loads_no_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_can_be_unpacked_is_what_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brotli and Zstandard are offered where their libraries are installed, and not otherwise."""
+    installed: set[str] = set()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name if name in installed else None)
+    for more, offer in ((set(), "gzip, deflate"), ({"brotlicffi", "zstandard"}, "gzip, deflate, br, zstd")):
+        installed |= more
+        accepted_encodings.cache_clear()
+        _decodable.cache_clear()
+        assert accepted_encodings() == offer
+    monkeypatch.undo()
+    accepted_encodings.cache_clear()
+    _decodable.cache_clear()

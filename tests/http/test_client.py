@@ -531,3 +531,53 @@ async def test_a_stopped_client_is_not_used(server: LoopbackServer) -> None:
         await asyncio.wait_for(task, 3)
     with pytest.raises(ServiceNotReadyError, match="was stopped"):
         await client.post_json("x", b"")
+
+
+async def test_a_time_out_of_the_callers_own_is_not_taken_for_the_deadline(server: LoopbackServer) -> None:
+    """What `check` raises, and is no error of the provider, goes through as it is."""
+    server.then(OK)
+
+    def check(response: Response) -> None:
+        raise TimeoutError("mine")
+
+    async with HttpClient(server.url) as client:
+        with pytest.raises(TimeoutError, match="mine"):
+            await client.post_json("x", b"", check=check, deadline=time.monotonic() + 30)
+
+
+async def test_of_a_long_error_page_only_the_beginning_is_read(server: LoopbackServer) -> None:
+    """A page of megabytes costs no more than its first part; its connection is not kept."""
+    server.then(ServerReply.of_bytes(b"words " * 500_000, "text/plain", status=400))
+    async with HttpClient(server.url) as client:
+        with pytest.raises(ProviderError, match="words words"):
+            await client.post_json("x", b"")
+        assert client._setup.pools.idle == 0
+
+
+async def test_an_error_without_its_answer_is_read_too(server: LoopbackServer) -> None:
+    """`error_in` knows many forms, and knows what is no error."""
+    client = HttpClient(server.url)
+    kinds = {
+        "rate_limit_error": ProviderRateLimitError,
+        "authentication_error": ProviderAuthError,
+        "timeout_error": ProviderTimeoutError,
+        "unheard_of": ProviderError,
+    }
+    for kind, error in kinds.items():
+        assert type(client.error_in({"type": "error", "error": {"type": kind, "message": "m"}})) is error
+    coded = client.error_in({"error": {"code": "429", "message": "m"}})
+    assert isinstance(coded, ProviderRateLimitError)
+    assert client.error_in({"object": "error", "message": "not found", "code": 404}) is not None
+    fine: list[object] = [{"error": None, "choices": []}, {"error": ""}, [], None, {"choices": []}]
+    for value in fine:
+        assert client.error_in(value) is None
+
+
+@pytest.mark.parametrize("url", ["http://exa mple.org/", "http://a\u2000b/"])
+async def test_a_host_that_the_library_refuses_is_an_error_of_the_settings(url: str) -> None:
+    """What looks like an address and is none is told at the first request."""
+    async with HttpClient(url, retry=ONCE) as client:
+        with pytest.raises(
+            (SettingsError, ProviderError), match=r"can't be read as a URL|could not be sent|no connection"
+        ):
+            await client.post_json("x?key=sk-TESTSECRET1", b"")
