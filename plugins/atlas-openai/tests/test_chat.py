@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from atlas_openai._wire import decode
 
 from atlas_core import (
     ChatMessage,
@@ -508,6 +509,19 @@ async def test_characters_cut_anywhere(ask: Ask, size: int) -> None:
     reply = ServerReply.of_events(chunk({"content": text}), chunk({}, "stop")).cut_into(size)
     response, _ = await ask(reply, streamed=True)
     assert response.message.text == text
+
+
+@pytest.mark.parametrize("data", [" 1 ", '{"a": 1}\n', "[1]", "1"], ids=["spaces", "a line end", "a list", "a number"])
+def test_decode_reads_what_json_does(data: str) -> None:
+    """The quicker way differs in nothing else."""
+    assert decode(data) == json.loads(data)
+
+
+@pytest.mark.parametrize("data", ["", "{", "1 2", "x", "[" * 100_000])
+def test_decode_refuses_what_json_does(data: str) -> None:
+    """Text after the value included."""
+    with pytest.raises((ValueError, RecursionError)):
+        decode(data)
 
 
 async def test_reasoning_is_shown_as_such(ask: Ask) -> None:

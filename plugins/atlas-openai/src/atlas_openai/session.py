@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from atlas_core import ChatMessage, LLMDelta, LLMResponse, LLMSession, ProviderError, ProviderResponseError
 from atlas_openai._output import OutputForm, output_form
 from atlas_openai._tools import ToolTable
-from atlas_openai._wire import BadReplyError, Encoder, Reader, ServerSaidError
+from atlas_openai._wire import BadReplyError, Encoder, Reader, ServerSaidError, decode
 
 if TYPE_CHECKING:
     from atlas_core import LLMDefaults
@@ -121,7 +120,7 @@ class OpenAISession(LLMSession):
 
     def _feed(self, event: ServerEvent, attempt: _Attempt) -> Iterable[LLMDelta]:
         try:
-            value = json.loads(event.data)
+            value = decode(event.data)
         except (ValueError, RecursionError):
             raise BadReplyError("sent an event that is no JSON", excerpt=event.data) from None
         if event.event == "json":  # the server does not stream
