@@ -13,7 +13,7 @@ from atlas_core._runtime.loose_json import LooseError, Node, parse, skip_space
 from atlas_core._runtime.text_outline import Fence, Line, Outline, after_thoughts
 from atlas_core._runtime.text_wishes import ARGUMENT_KEYS, KEY, NAME_KEYS
 
-__all__ = ["FIRST_KEY", "INFOS", "WISH", "find_attempt"]
+__all__ = ["FIRST_KEY", "FORM", "INFO", "INFOS", "SIGN", "WISH", "find_attempt"]
 
 INFOS = frozenset({"", "json", "tool_call"})
 """Info strings of a block that is executed."""
@@ -27,7 +27,9 @@ FORM = (
     'write a ```json block with {"tool_calls": [{"name": ..., "arguments": {...}}]}, its fence at the start of a line'
 )
 
-_INFO = re.compile(r"(?:json|tool_calls?)(?:[ \t{].*)?", re.IGNORECASE)
+INFO = re.compile(r"(?:json|tool_calls?)?(?:[ \t{].*)?", re.IGNORECASE)
+"""Info strings of blocks that may be meant as calls, in the frame or not."""
+
 _ONE_LINE = re.compile(r"(?:```+|~~~+)[ \t]*(?:json|tool_calls?)?[ \t]*\{")
 _FOREIGN = re.compile(
     r"<tool_calls?>|<\|tool_calls?|\[TOOL_CALLS?\]|<function=|<function_calls?>|<invoke\b|<\|python_tag\|>",
@@ -38,6 +40,10 @@ _ACTION = re.compile(
     r"\s*+[*_]{0,3}action[ _]input[*_]{0,3}:",
     re.IGNORECASE,
 )
+SIGN = re.compile(rf"[*_]{{0,3}}action[*_]{{0,3}}:|{FIRST_KEY.pattern}|{_FOREIGN.pattern}|```", re.IGNORECASE)
+"""How a line begins that is some call, in whatever form."""
+
+_WRAPPERS = ("tool_call", "toolCalls", "toolcalls", "calls", "function_call", "function_calls", "actions")
 _REST = re.compile(r"\s*+\Z")
 _NEAR_CHARS = 2_000
 """How far from such a sign a call is looked for, so that many signs take no more time than one."""
@@ -45,6 +51,8 @@ _NEAR_CHARS = 2_000
 
 def find_attempt(text: str, offered: Collection[str]) -> str | None:
     """Return what is wrong with a call outside the frame, and what would be right; None if there is none."""
+    if WISH.search(text) is None and not any(name in text for name in offered):
+        return None  # nearly every answer
     if _is_call(text, after_thoughts(text), len(text), offered):
         return f"a call without the key {KEY!r}; {FORM}"
     outline = Outline(text)
@@ -80,13 +88,11 @@ def _in_fence(text: str, fence: Fence, outline: Outline, offered: Collection[str
 
 
 def _wished(text: str, fence: Fence, begin: int, end: int) -> bool:
-    return _INFO.fullmatch(fence.info) is not None and WISH.search(text, begin, end) is not None
+    return INFO.fullmatch(fence.info) is not None and WISH.search(text, begin, end) is not None
 
 
 def _in_line(text: str, line: Line, offered: Collection[str]) -> str | None:
     begin = line.end - len(line.text)
-    if FIRST_KEY.match(text, begin):
-        return "a call outside of a block, with other text around it, is only shown"
     if _ONE_LINE.match(line.text) and WISH.search(line.text):
         return "a block on one line is only shown"
     action = _ACTION.match(text, begin)
@@ -109,6 +115,7 @@ def _is_call(text: str, begin: int, end: int, offered: Collection[str]) -> bool:
         return False
     if skip_space(text, node.end, end) != end:
         return False
+    node = next((node.members[key] for key in _WRAPPERS if key in node.members), node)
     items = node.items or [node]
     return all(_names_a_tool(item, offered) for item in items)
 

@@ -5,9 +5,10 @@ and longer fences; its info string is empty, `json` or `tool_call`; it holds one
 every name in it was offered. Without a fence, only if the whole message is that object. `loose_json` says which repairs
 of form are made. Everything else is text, or, where a call was surely meant, a problem to be told in one line.
 
-Several blocks are one wish: if one of them can't be executed, none is. What follows an invented result (a block with
-`tool_results`, a line `Observation:`, a turn of the user) is dropped unread; the calls before it stand. What a model
-thinks aloud in `<think>` and the like is never executed.
+Several blocks are one wish, and so is an object that stands openly in the text: if one can't be executed, none is.
+What follows an invented result (a block with `tool_results`, a line `Observation:`, a turn of the user, behind a block
+or another sign of a call) is dropped unread; the calls before it stand. What a model thinks aloud in `<think>` and the
+like is never executed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from atlas_core._runtime.loose_json import LooseError, Node, parse, repair, skip_space
-from atlas_core._runtime.text_attempts import FIRST_KEY, INFOS, WISH, find_attempt
+from atlas_core._runtime.text_attempts import FIRST_KEY, FORM, INFO, INFOS, SIGN, WISH, find_attempt
 from atlas_core._runtime.text_outline import Fence, Line, Outline, ThoughtsEnd, after_thoughts, find_thoughts_end
 from atlas_core._runtime.text_wishes import KEY, ProblemError, Wish, read_wishes
 from atlas_core.messages import ToolCall
@@ -78,13 +79,14 @@ class _Reader:
         self._problem: str | None = None
         self._shown = 0  # up to here the text is in the thoughts or was executed
         self._blocks = 0
+        self._acted = False  # whether there was a block, or another sign of a call, that a result might follow
         self._repaired = False
         self._dropped = ""
 
     def turn(self, *, ended: bool) -> TextTurn:
         """Read the message."""
         text = self._text
-        if not self._whole():
+        if WISH.search(text) is not None and not self._whole():
             self._walk()
         problem = self._problem
         if problem is None and not self._blocks:
@@ -132,24 +134,42 @@ class _Reader:
     def _walk(self) -> None:
         for piece in self._outline.pieces():
             match piece:
-                case Fence(listed=False):
+                case Fence():
                     if self._fence(piece):
                         return
                 case ThoughtsEnd():
                     self._begin_anew()
-                case Line():
-                    if self._blocks and _INVENTED_LINE.match(piece.text) and self._drop(piece.start):
-                        return
+                case _:
+                    if self._acted and _INVENTED_LINE.match(piece.text):
+                        if self._drop(piece.start):
+                            return
+                    elif SIGN.match(piece.text):
+                        self._sign(piece)
         self._show(len(self._text))
+
+    def _sign(self, line: Line) -> None:
+        """Note a call in another form; an object that stands openly in the text is a wish that can't be followed."""
+        self._acted = True
+        if self._problem is None and FIRST_KEY.match(self._text, line.end - len(line.text)):
+            self._problem = f"a call outside of a block, with other text around it, is only shown; {FORM}"
 
     def _fence(self, fence: Fence) -> bool:
         """Read a fenced block; returns whether the message ends here for us."""
         text = self._text
+        if fence.listed:
+            if fence.unclear and self._problem is None:
+                # Whether this fence opens or closes a block decides what all that follow do.
+                self._problem = f"it is unclear where a list in the message ends; {FORM}"
+            return False
         closing = self._outline.closing(fence, fence.body)
         end, after = closing or (len(text), len(text))
         begin = skip_space(text, fence.body, end)
-        if self._blocks and (_INVENTED_INFO.fullmatch(fence.info) or _INVENTED_KEY.match(text, begin)):
+        if self._acted and (
+            _INVENTED_INFO.fullmatch(fence.info) or _INVENTED_KEY.search(fence.info) or _INVENTED_KEY.match(text, begin)
+        ):
             return self._drop(fence.start)
+        if INFO.fullmatch(fence.info) and ("{" in fence.info or text.startswith(("{", "["), begin)):
+            self._acted = True
         if fence.info.lower() in INFOS and text.startswith("{", begin) and WISH.search(text, begin, end):
             after = self._block(fence, begin, closing) or after
         self._outline.go_to(after)
@@ -210,7 +230,7 @@ class _Reader:
         self._thoughts.clear()
         self._wishes.clear()
         self._problem = None
-        self._repaired = False
+        self._repaired = self._acted = False
         self._blocks = self._shown = 0
 
     def _drop(self, start: int) -> bool:
@@ -221,6 +241,10 @@ class _Reader:
             return False
         self._show(start)
         self._dropped = self._text[start:].strip()
+        if not self._blocks and self._problem is None and WISH.search(self._dropped):
+            self._problem = (
+                "its calls follow a result that you wrote yourself; write one block and wait for its results"
+            )
         return True
 
     def _accept(self, node: Node, *, repaired: bool) -> None:

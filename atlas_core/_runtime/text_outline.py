@@ -17,6 +17,8 @@ _LINE = re.compile(r"([^\r\n]*+)(\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r"( {0,3})(`{3,}+(?=[^`\r\n]*+(?:[\r\n]|\Z))|~{3,}+)[ \t]*+([^\r\n]*)")
 _ITEM = re.compile(r"( *)([-+*]|\d{1,9}[.)])(?=([ \t]*+)(.?))")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_NO_PARAGRAPH = re.compile(rf" {{0,3}}#{{1,6}}(?:[ \t]|$)|{_RULE.pattern}")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _THINKING = r"think|thinking|thoughts?|reasoning|reflection|scratchpad|examples?"
 _HIDING = re.compile(
     rf" {{0,3}}<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea|{_THINKING})(?=[\s>]|$))", re.IGNORECASE
@@ -35,6 +37,7 @@ class Fence:
         marker: Its run of backticks or tildes.
         info: Its info string, without the space around.
         listed: Whether it stands inside a list item, so that it is a part of that item's text.
+        unclear: Whether that item may have ended before it: a line between them is indented less.
     """
 
     start: int
@@ -42,6 +45,7 @@ class Fence:
     marker: str
     info: str
     listed: bool = False
+    unclear: bool = False
 
     def line(self) -> re.Pattern[str]:
         """Return the pattern of a line that is a fence as long as this one or longer; group 1 is its info string."""
@@ -99,6 +103,9 @@ class Outline:
         self._text = text
         self._at = 0
         self._item = 0  # column where the open list item's content begins; 0 if none is open
+        self._item_empty = False
+        self._lazy = False  # whether the item is open only if a line that is indented less belongs to it
+        self._paragraph = False  # whether the line before is text of a paragraph outside of items
         self._blank = True
         self.hidden_from: int | None = None
 
@@ -130,13 +137,17 @@ class Outline:
         content = line.lstrip(" \t")
         if not content:
             self._blank = True
+            self._paragraph = False
+            self._item = 0 if self._item_empty else self._item  # an item may begin with one blank line, its own
             return None
         blank_before, self._blank = self._blank, False
+        self._item_empty = False
         indent = _columns(line, len(line) - len(content))
         listed = bool(self._item) and indent >= self._item
         if (fence := _FENCE.match(self._text, start)) is not None:
             self._item = self._item if listed else 0
-            return Fence(start, self._at, fence[2], fence[3].strip(), listed)
+            self._paragraph = False
+            return Fence(start, self._at, fence[2], fence[3].strip(), listed, listed and self._lazy)
         if listed:
             return None
         return self._top_level(line, content, start, indent, blank_before=blank_before)
@@ -146,10 +157,12 @@ class Outline:
     ) -> Line | ThoughtsEnd | None:
         if indent >= 4:
             return None
-        if (column := _content_column(line)) is not None:
-            self._item = column
+        in_paragraph, self._paragraph = self._paragraph, False
+        item = _Item.begun_by(line)
+        if item is not None and not (in_paragraph and not item.may_interrupt):
+            self._item, self._item_empty, self._lazy = item.column, item.empty, False
             return None
-        if blank_before or content[0] in ">#<":
+        if blank_before or content[0] in ">#<" or _RULE.match(line):
             self._item = 0
         if content[0] == ">":
             return None
@@ -159,6 +172,10 @@ class Outline:
             if (hiding := _HIDING.match(line)) is not None:
                 self._hide(hiding, start)
                 return None
+        self._lazy = True  # if an item is open
+        self._paragraph = not self._item and not (
+            _NO_PARAGRAPH.match(line) or (in_paragraph and _UNDERLINE.match(line))
+        )
         return Line(start, start + len(line), content)
 
     def _hide(self, opening: re.Match[str], start: int) -> None:
@@ -182,11 +199,21 @@ def _columns(line: str, length: int) -> int:
     return column
 
 
-def _content_column(line: str) -> int | None:
-    """Return the column where a list item's content begins, or None if the line begins none."""
-    match = _ITEM.match(line)
-    if match is None or (match[4] and not match[3]) or _RULE.match(line):
-        return None
-    marker = match.end(2)
-    space = _columns(line, match.end(3)) - marker
-    return marker + (space if match[4] and space <= 4 else 1)
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """The first line of a list item: where its content begins, whether it has none, and whether it ends a paragraph."""
+
+    column: int
+    empty: bool
+    may_interrupt: bool
+
+    @classmethod
+    def begun_by(cls, line: str) -> _Item | None:
+        match = _ITEM.match(line)
+        if match is None or (match[4] and not match[3]) or _RULE.match(line):
+            return None
+        marker = match.end(2)
+        space = _columns(line, match.end(3)) - marker
+        empty = not match[4]
+        first = not match[2][0].isdigit() or int(match[2][:-1]) == 1
+        return cls(marker + (space if not empty and space <= 4 else 1), empty, first and not empty)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from atlas_core._runtime.loose_json import LooseError, Node, parse, quoted, render
+from atlas_core._runtime.loose_json import quoted
 from atlas_core._runtime.text_calls import read_calls
 from atlas_core.messages import ChatMessage, Data, File, Image, Text
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["render_call_message", "render_results", "render_tools"]
 
 _BACKTICKS = re.compile(r"`+")
+_BREAK = re.compile(r"[ \t]*+[\r\n]\s*+")
 _SECTION = """\
 ## Available Tools
 
@@ -103,8 +104,8 @@ def render_call_message(message: ChatMessage) -> str:
 def _arguments(text: str) -> str:
     if not text.strip():
         return "{}"
-    node = _value(text)
-    return render(node) if node is not None and node.kind == "object" else quoted(text)
+    found = _json(text)
+    return found if found is not None and found.startswith("{") else quoted(text)
 
 
 def _is_inert(thoughts: str) -> bool:
@@ -132,8 +133,8 @@ def render_results(messages: Sequence[ChatMessage]) -> str:
 
 def _result(message: ChatMessage) -> str:
     text = "".join(map(_part_text, message.content)) if not isinstance(message.content, str) else message.content
-    node = None if message.is_error else _value(text)
-    value = quoted(text) if node is None else render(node)
+    found = None if message.is_error else _json(text)
+    value = quoted(text) if found is None else found
     name = f', "name": {quoted(message.name)}' if message.name else ""
     return (
         f'{{"id": {quoted(message.tool_call_id or "")}{name}, "{"error" if message.is_error else "result"}": {value}}}'
@@ -152,13 +153,28 @@ def _part_text(part: object) -> str:
             return "[content that is not text, not shown]"
 
 
-def _value(text: str) -> Node | None:
-    """Return the JSON value that a text is, to the letter; None if it is none."""
+def _json(text: str) -> str | None:
+    """Return a text that is JSON on one line, to the letter but for space between tokens; None if it is none."""
     try:
-        node = parse(text)
-    except LooseError:
+        _DECODER.decode(text)
+        text.encode()
+    except (ValueError, RecursionError):
         return None
-    return node if node.exact and not text[node.end :].strip(" \t\r\n") else None
+    return _BREAK.sub(" ", text.strip())  # a string holds no line break, so that each is between tokens
+
+
+def _unique(pairs: list[tuple[str, object]]) -> object:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key stands twice")
+    return None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number")
+
+
+# Only tells whether a text is JSON; digits are not computed, as there may be thousands.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_int=str, parse_float=str)
 
 
 def _block(json_text: str) -> str:

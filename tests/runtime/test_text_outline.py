@@ -16,6 +16,8 @@ def top_fences(text: str) -> list[tuple[int, str]]:
     outline = Outline(text)
     found = []
     for piece in outline.pieces():
+        if isinstance(piece, Fence) and piece.unclear:
+            break  # nothing in such a message is executed
         if isinstance(piece, Fence) and not piece.listed:
             found.append((text.count("\n", 0, piece.start), piece.info))
             closing = outline.closing(piece, piece.body)
@@ -76,6 +78,9 @@ _LINES = st.tuples(st.sampled_from(_STARTS), st.sampled_from(_CONTENTS)).map("".
 @example("- ```json\n  a\n  ```\n```json\n```")
 @example("> ```\na\n```json\n```")
 @example("1. a\n```json\n```")
+@example("- \n\n   ```\n```")
+@example("text\n- \n  ```\n```")
+@example("```\n```\n- \ntext\n   ```\n```")
 @example("- - a\n\n    ```\n  ```json\n```")
 def test_every_fence_found_is_one_of_commonmarks(text: str) -> None:
     """So that nothing in a quotation, list item, longer fence or code is taken for a call."""

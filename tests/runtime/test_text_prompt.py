@@ -186,7 +186,7 @@ def test_results_tell_id_name_and_result_or_error() -> None:
         ("5", "5"),
         ("1.10", "1.10"),
         ("1" * 5000, "1" * 5000),
-        ('{\n "a": [1,\n 2]\n}', '{"a": [1, 2]}'),
+        ('{\n "a": [1,\n 2]\n}', '{ "a": [1, 2] }'),
         ("null", "null"),
         ("NaN", '"NaN"'),
         ("# 5\n5", '"# 5\\n5"'),
@@ -200,7 +200,7 @@ def test_results_tell_id_name_and_result_or_error() -> None:
     ],
 )
 def test_a_result_that_is_json_stands_as_json_and_any_other_as_text(text: str, wanted: str) -> None:
-    """To the letter: nothing is repaired or computed in what a tool returned."""
+    """To the letter but for line breaks: nothing is repaired or computed in what a tool returned."""
     rendered = render_results([ChatMessage.tool(ToolCall("1", "add"), text)])
     assert f'"result": {wanted}}}' in rendered
 
