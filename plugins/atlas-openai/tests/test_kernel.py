@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from atlas_openai import plugin
 
-from atlas_core import Kernel, ModelResponded, ProviderError, RunOutcome, RunStream, TextDelta, hookimpl, tool
+from atlas_core import (
+    AgentService,
+    Kernel,
+    ModelResponded,
+    ProviderError,
+    RunEnded,
+    RunOutcome,
+    RunStream,
+    TextDelta,
+    hookimpl,
+    tool,
+)
 from atlas_core.testing import LoopbackServer, ReceivedRequest, RecordingObserver, ServerReply
 
 QUESTION = "What is the square root of 144 multiplied by 5?"
@@ -147,3 +159,79 @@ async def test_a_wrong_option_names_its_key() -> None:
             with pytest.raises(SettingsError, match="temprature"):
                 running.agent()
     assert server.requests == []
+
+
+# Without native calls, and answers of a type -------------------------------------------------------------------------
+
+
+def plain_model(request: ReceivedRequest) -> ServerReply:
+    """The same for a model that can only write: it knows the tools from the system prompt alone."""
+    body = request.json()
+    assert "tools" not in body
+    assert "calculator_tool" in body["messages"][0]["content"]
+    last = body["messages"][-1]["content"]
+    wish = {"tool_calls": [{"name": "calculator_tool", "arguments": {"expression": "sqrt(144) * 5"}}]}
+    text = "The answer is 60." if "tool_results" in last else f"I calculate.\n```json\n{json.dumps(wish)}\n```"
+    if body.get("stream"):
+        pieces = [{"choices": [{"delta": {"content": text[i : i + 7]}}]} for i in range(0, len(text), 7)]
+        return ServerReply.of_events(*pieces, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    return ServerReply.of_json({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_the_math_example_answers_without_native_calls(streamed: bool) -> None:
+    """A connection with native_tools off goes through text by itself."""
+    with LoopbackServer(always=plain_model) as server:
+        async with kernel(server, RecordingObserver(), native_tools=False) as running:
+            agent = running.agent()
+            if streamed:
+                events = [event async for event in agent.stream(QUESTION)]
+                ended = events[-1]
+                assert isinstance(ended, RunEnded)
+                assert ended.output == "The answer is 60."
+            else:
+                assert await agent.run(QUESTION) == "The answer is 60."
+    assert len(server.requests) == 2
+
+
+@dataclass
+class Sum:
+    """What is asked for."""
+
+    value: float
+    unit: str = "none"
+
+
+def typed_model(request: ReceivedRequest) -> ServerReply:
+    """Answer with an object by whatever way it is asked for; a strict schema forces a null upon it."""
+    body = request.json()
+    value: dict[str, Any] = {"value": 60}
+    names = [tool["function"]["name"] for tool in body.get("tools", [])]
+    message: dict[str, Any] = {"content": json.dumps(value)}
+    if "response_format" in body:
+        schema = body["response_format"]["json_schema"]["schema"]
+        message = {"content": json.dumps({**value, "unit": None} if "unit" in schema["required"] else value)}
+    elif "final_answer" in names:
+        function = {"name": "final_answer", "arguments": json.dumps(value)}
+        message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+    return ServerReply.of_json({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+@pytest.mark.parametrize(
+    ("options", "way"),
+    [
+        ({"schema_output": True}, "response_format"),
+        ({"schema_output": False}, "final_answer"),
+        ({"schema_output": False, "native_tools": False}, "```"),
+    ],
+    ids=["by the server's schema mode", "by a tool", "by text"],
+)
+async def test_an_answer_of_a_type(options: dict[str, Any], way: str) -> None:
+    """Each way gives the same validated object, and defaults hold where the model said nothing."""
+    with LoopbackServer(always=typed_model) as server:
+        async with kernel(server, RecordingObserver(), **options) as running:
+            agent = running.agent()
+            assert isinstance(agent, AgentService)
+            assert await agent.run(QUESTION, output_type=Sum) == Sum(60.0)
+    assert way in server.requests[0].body.decode()
+    assert len(server.requests) == 1

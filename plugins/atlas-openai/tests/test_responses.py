@@ -304,12 +304,14 @@ async def test_content_that_is_a_text_is_read(ask: Ask) -> None:
 
 async def test_schemas_and_instructions(ask: Ask, server: LoopbackServer) -> None:
     """The system prompt are the instructions, and an answer's schema stands in `text`."""
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    await ask(
-        ServerReply.of_json(body(text_item('{"a":1}'))),
+    schema: Any = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    schema["properties"]["b"] = {"type": "integer", "default": 2}
+    response, _ = await ask(
+        ServerReply.of_json(body(REASONING, text_item('{"a":1,"b":null}'))),
         api="responses",
         defaults={"system": "help", "output_schema": schema},
     )
+    assert json.loads(response.message.text) == {"a": 1}
     sent = server.requests[0].json()
     assert sent["instructions"] == "help"
     assert sent["text"]["format"]["type"] == "json_schema"

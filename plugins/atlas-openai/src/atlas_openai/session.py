@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from atlas_core import ChatMessage, LLMDelta, LLMResponse, LLMSession, ProviderError, ProviderResponseError
+from atlas_core import ChatMessage, LLMDelta, LLMResponse, LLMSession, Part, ProviderError, ProviderResponseError, Text
 from atlas_openai._output import OutputForm, output_form
 from atlas_openai._tools import ToolTable
 from atlas_openai._wire import BadReplyError, Encoder, Reader, ServerSaidError, decode
@@ -80,9 +80,14 @@ class OpenAISession(LLMSession):
 
     def _finished(self, response: LLMResponse, request_id: str | None) -> LLMResponse:
         message = response.message
-        if self._output is not None and self._output.strict and isinstance(message.content, str):
-            message = replace(message, content=self._output.restored(message.content))
+        if self._output is not None and self._output.strict:
+            message = replace(message, content=self._restored(message.content, self._output))
         return replace(response, message=message, request_id=request_id or response.request_id)
+
+    def _restored(self, content: str | tuple[Part, ...], output: OutputForm) -> str | tuple[Part, ...]:
+        if isinstance(content, str):
+            return output.restored(content)
+        return tuple(Text(output.restored(part.text)) if isinstance(part, Text) else part for part in content)
 
     # Streams ---------------------------------------------------------------------------------------------------
 
