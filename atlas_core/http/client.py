@@ -34,7 +34,8 @@ class HttpClient(BaseService):
 
     Args:
         base_url: Where paths begin, such as `https://api.example.com/v1`. A query is sent with every request; a
-            login becomes basic authorization.
+            login becomes basic authorization. As `Secret` (a gateway's, with a token in its path), errors show its
+            host alone.
         headers: Sent with every request; a key as `Secret`. All values but those of well-known harmless names are
             kept out of errors.
         proxy: The proxy's address; None for what the environment says (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY,
@@ -118,7 +119,8 @@ class HttpClient(BaseService):
             body: The encoded JSON.
             deadline: When the answer must be there, on the clock of `time.monotonic()`; retries included.
             params: Added to the query.
-            headers: Added to the client's, or in place of those of the same name.
+            headers: Added to the client's, or in place of those of the same name. Keys belong to the client's: only
+                those are looked for in what a server repeats.
             check: Called with each answer. A `ProviderError` that it raises is treated like a failure of the
                 server: tried again if it is retryable.
         Raises:

@@ -11,7 +11,10 @@ from atlas_core.settings.secrets import MASK, looks_secret, masked
 
 __all__ = ["Redactor", "shown_url", "url_secrets"]
 
-_OPAQUE = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[A-Za-z0-9_~.-]{20,}")
+# Long, without the dashes and dots of a model's name; or a UUID.
+_OPAQUE = re.compile(
+    r"(?<![\w.~-])(?:(?=\w*[0-9])(?=\w*[A-Za-z])\w{20,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?![\w.~-])"
+)
 
 
 class Redactor:
@@ -47,25 +50,39 @@ def _forms(secret: str) -> set[str]:
     return found
 
 
-def url_secrets(url: str) -> list[str]:
-    """Return what may be secret in an address: user, password, their encoding, query values, opaque path segments."""
+def url_secrets(url: str, *, whole: bool = False) -> list[str]:
+    """Return what may be secret in an address: user, password, their encoding, query values, opaque path segments.
+
+    Args:
+        url: The address.
+        whole: It is a secret as a whole, so every longer segment and value is one.
+    """
     parts = urlsplit(url)
     found = [unquote(part) for part in (parts.username, parts.password) if part]
     if parts.username or parts.password:
         login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
         found.append(base64.b64encode(login.encode()).decode())
-    found += [value for name, value in parse_qsl(parts.query) if looks_secret(name) or len(value) >= 16]
+    found += [value for name, value in parse_qsl(parts.query) if whole or looks_secret(name) or len(value) >= 16]
     found += _OPAQUE.findall(parts.path)
+    if whole:
+        found += [part for part in unquote(parts.path).split("/") if len(part) >= 8]
     return found
 
 
-def shown_url(url: str) -> str:
-    """Return an address as errors show it: without login and query, opaque path segments masked."""
+def shown_url(url: str, *, whole: bool = False) -> str:
+    """Return an address as errors show it: without login and query, opaque path segments masked.
+
+    Args:
+        url: The address.
+        whole: It is a secret as a whole, so no path is shown.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
         parts = urlsplit("")
     if not parts.scheme or not parts.netloc:
-        return str(masked(url.partition("?")[0].rpartition("@")[2]))
+        return MASK if whole else str(masked(url.partition("?")[0].rpartition("@")[2]))
+    if whole and parts.path.strip("/"):
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/{MASK}"
     path = "/".join(MASK if _OPAQUE.fullmatch(part) else part for part in parts.path.split("/"))
     return str(masked(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"))

@@ -56,11 +56,12 @@ class Target:
         self, base_url: str | Secret, headers: Mapping[str, str | Secret], proxy: str | Secret | None, owner: str | None
     ) -> None:
         self._base = Secret(revealed(base_url).strip())
-        parts = _checked(self._base.reveal(), "base_url", ("http", "https"), owner)
+        self._hidden = isinstance(base_url, Secret)
+        parts = _checked(self._base.reveal(), "base_url", ("http", "https"), owner, hidden=self._hidden)
         self._scheme = parts.scheme
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self.shown = shown_url(self._base.reveal())
+        self.shown = shown_url(self._base.reveal(), whole=self._hidden)
         self._owner = owner
         self._fixed = {name.lower(): Secret(value) for name, value in checked_headers(headers, owner).items()}
         if parts.username and "authorization" not in self._fixed:
@@ -82,7 +83,7 @@ class Target:
         raise TypeError("a Target holds keys and is not pickled")
 
     def _server(self, proxy: str | None) -> Server:
-        secrets = [*url_secrets(self._base.reveal()), *(url_secrets(proxy) if proxy else ())]
+        secrets = [*url_secrets(self._base.reveal(), whole=self._hidden), *(url_secrets(proxy) if proxy else ())]
         secrets += [value.reveal() for name, value in self._fixed.items() if not _HARMLESS.fullmatch(name)]
         shown = shown_url(proxy) if proxy else None
         return Server(name=self.shown, owner=self._owner, proxy=shown, redact=Redactor(secrets))
@@ -179,7 +180,7 @@ def checked_headers(headers: Mapping[str, str | Secret], owner: str | None) -> d
     return found
 
 
-def _checked(url: str, what: str, schemes: tuple[str, ...], owner: str | None) -> SplitResult:
+def _checked(url: str, what: str, schemes: tuple[str, ...], owner: str | None, *, hidden: bool = False) -> SplitResult:
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -187,5 +188,5 @@ def _checked(url: str, what: str, schemes: tuple[str, ...], owner: str | None) -
         parts, port = urlsplit(""), None
     if parts.scheme not in schemes or not parts.hostname or port == 0:
         kinds = " or ".join(f"{scheme}://" for scheme in schemes)
-        raise SettingsError(f"{what} is {shown_url(url)!r}, expected {kinds} and a host", owner=owner)
+        raise SettingsError(f"{what} is {shown_url(url, whole=hidden)!r}, expected {kinds} and a host", owner=owner)
     return parts

@@ -35,7 +35,8 @@ PLACES: list[tuple[str, str, Mapping[str, str | Secret]]] = [
     ("plain header", "{url}", {"x-api-key": KEY, "x-custom": ODD}),
     ("query", "{url}/v1?key=" + KEY + "&code=" + ODD, {}),
     ("login", "{login}/v1", {"x-key": KEY}),
-    ("path", "{url}/" + ODD + "1/v1", {"x-key": KEY, "x-2": ODD}),
+    ("path", "{url}/TESTSECRET0without0any0dash/v1", {"x-key": KEY, "x-2": ODD}),
+    ("secret address", "{url}/" + ODD + "/v1?a=" + KEY, {}),
 ]
 
 
@@ -70,7 +71,8 @@ async def test_no_error_or_log_holds_a_key(
     caplog.set_level(logging.DEBUG)
     server.then(reply, reply)
     address = url.format(url=server.url, login=server.url.replace("://", f"://me:{ODD}@"))
-    client = HttpClient(address, headers=headers, retry=RetryPolicy(max_attempts=2, first_wait_s=0))
+    base = Secret(address) if place == "secret address" else address
+    client = HttpClient(base, headers=headers, retry=RetryPolicy(max_attempts=2, first_wait_s=0))
     caught: BaseException | None = None
     try:
         if stream:
@@ -175,10 +177,13 @@ def test_what_is_secret_in_an_address() -> None:
     assert shown_url(url) == "https://h/v1/***/x"
     assert shown_url("me:pw@h/x?a") == "h/x"
     assert shown_url("http://[") == "http://["
+    assert shown_url("http://[", whole=True) == "***"
+    assert shown_url("https://h/deployments/gpt-4o-mini-2024-07-18") == "https://h/deployments/gpt-4o-mini-2024-07-18"
+    assert shown_url("https://h/f47ac10b-58cc-4372-a567-0e02b2c3d479") == "https://h/***"
 
 
 def test_an_address_that_can_t_be_used_is_shown_without_its_secrets() -> None:
     """Errors of the settings hold no login and no query either."""
     with pytest.raises(SettingsError) as caught:
-        HttpClient(f"ftp://me:{ODD}@h/{ODD}1?key={KEY}")
+        HttpClient(Secret(f"ftp://me:{ODD}@h/{ODD}1?key={KEY}"))
     assert MARK not in str(caught.value)
