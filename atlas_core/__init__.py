@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlas_core.agents.service import AgentService as AgentService
     from atlas_core.agents.service import RunStream as RunStream
+    from atlas_core.directory import AgentDirectory as AgentDirectory
     from atlas_core.errors import AgentMaxIterationsError as AgentMaxIterationsError
     from atlas_core.errors import AgentTimeoutError as AgentTimeoutError
     from atlas_core.errors import AtlasError as AtlasError
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from atlas_core.errors import ToolDefinitionError as ToolDefinitionError
     from atlas_core.errors import ToolDeniedError as ToolDeniedError
     from atlas_core.errors import ToolError as ToolError
+    from atlas_core.errors import ToolFailedError as ToolFailedError
+    from atlas_core.errors import ToolTimeoutError as ToolTimeoutError
+    from atlas_core.errors import UnknownAgentError as UnknownAgentError
     from atlas_core.errors import UnknownToolError as UnknownToolError
     from atlas_core.events import Event as Event
     from atlas_core.events import HistoryRepaired as HistoryRepaired
@@ -117,6 +121,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "agents.service": ("AgentService", "RunStream"),
+    "directory": ("AgentDirectory",),
     "errors": (
         "AgentMaxIterationsError",
         "AgentTimeoutError",
@@ -145,6 +150,9 @@ _HOMES = {
         "ToolDefinitionError",
         "ToolDeniedError",
         "ToolError",
+        "ToolFailedError",
+        "ToolTimeoutError",
+        "UnknownAgentError",
         "UnknownToolError",
     ),
     "events": (

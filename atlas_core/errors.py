@@ -9,9 +9,12 @@ AtlasError
 │   └── PluginConflictError         two owners offer one name
 ├── ToolError
 │   ├── ToolDefinitionError (ValueError)    a tool can't be registered as it stands
-│   ├── UnknownToolError (KeyError)         no tool of that name
+│   ├── UnknownToolError (KeyError, ValueError)     no tool of that name
 │   ├── ToolArgumentsError (ValueError)     a call's arguments don't fit the tool's schema
-│   └── ToolDeniedError (PermissionError)   the agent may not use the tool
+│   ├── ToolDeniedError (PermissionError)   the agent may not use the tool
+│   └── ToolFailedError                     the tool itself failed; its exception is the cause
+│       └── ToolTimeoutError (TimeoutError)
+├── UnknownAgentError (KeyError, ValueError)        no agent of that name
 ├── ServiceNotReadyError            used after `stop`, while disabled, or after a failed start
 └── RunError                        a run ended without an answer; `.result` holds what was done
     ├── ProviderError               the model's provider failed
@@ -70,6 +73,9 @@ __all__ = [
     "ToolDefinitionError",
     "ToolDeniedError",
     "ToolError",
+    "ToolFailedError",
+    "ToolTimeoutError",
+    "UnknownAgentError",
     "UnknownToolError",
 ]
 
@@ -211,7 +217,7 @@ class ToolDefinitionError(ToolError, ValueError):
     """A function or object can't become a tool as it stands."""
 
 
-class UnknownToolError(ToolError, KeyError):
+class UnknownToolError(ToolError, KeyError, ValueError):
     """No tool has that name.
 
     Attributes:
@@ -237,6 +243,46 @@ class ToolArgumentsError(ToolError, ValueError):
 
 class ToolDeniedError(ToolError, PermissionError):
     """The agent may not use the tool."""
+
+
+class ToolFailedError(ToolError):
+    """A tool that a program ran directly failed; what it raised is the `__cause__`.
+
+    In a run of an agent a failure is the call's result instead.
+
+    Attributes:
+        status: How the call ended, by the names of `CallStatus`: "failed" unless the subclass says otherwise.
+    """
+
+    status = "failed"
+
+
+class ToolTimeoutError(ToolFailedError, TimeoutError):
+    """A tool did not return in time; it may still take effect, in whole or in part."""
+
+    status = "timed_out"
+
+
+class UnknownAgentError(AtlasError, KeyError, ValueError):
+    """No agent has that name.
+
+    Attributes:
+        agent_id: The name.
+        suggestions: Names that would have worked, nearest first.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        agent_id: str | None = None,
+        suggestions: Sequence[str] = (),
+        owner: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(problem, owner=owner, remedy=remedy)
+        self.agent_id = agent_id
+        self.suggestions = tuple(suggestions)
 
 
 class ServiceNotReadyError(AtlasError):

@@ -20,6 +20,7 @@ the details: `help(atlas_core.NAME)`. This page is made from them by `python doc
 """
 TITLES = {
     "agents": "Agents",
+    "directory": "Directories",
     "errors": "Errors",
     "events": "Events",
     "executors": "Executors",
@@ -32,6 +33,8 @@ TITLES = {
     "observers": "Observers",
     "owner": "Owners",
     "settings": "Settings",
+    "structured": "Messages between agents",
+    "toolkit": "Toolkits",
     "tools": "Tools",
 }
 

@@ -26,6 +26,7 @@ FACTS: dict[str, object] = {
     "owners": ("a", "b"),
     "tool": "search",
     "suggestions": ("research",),
+    "agent_id": "writer",
     "retryable": True,
     "status": 429,
     "request_id": "req-1",
