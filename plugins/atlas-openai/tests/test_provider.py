@@ -154,6 +154,7 @@ async def test_azure(server: LoopbackServer, connect: Connect, monkeypatch: pyte
     await llm.complete(HI)
     request = server.requests[0]
     assert request.target == "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21"
+    assert repr(llm.client) == f"HttpClient('{server.url}/openai')"
     assert request.headers["api-key"] == "k-1"
     assert "authorization" not in request.headers
 

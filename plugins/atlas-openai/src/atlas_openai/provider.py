@@ -102,12 +102,8 @@ class OpenAILLM(BaseLLM):
 
     def _connect(self) -> HttpClient:
         options = self.options
-        query = self._named_values(options.query, "query")
-        address = options.base_url + (
-            f"?{urlencode({name: _plain(value) for name, value in query.items()}, quote_via=quote)}" if query else ""
-        )
         self._client = HttpClient(
-            Secret(address),
+            self._address(),
             headers=self._headers(),
             proxy=Secret(self._variable(options.proxy_env, "proxy_env")) if options.proxy_env else options.proxy,
             timeouts=Timeouts(
@@ -118,6 +114,15 @@ class OpenAILLM(BaseLLM):
             retry=RetryPolicy(max_attempts=options.max_retries + 1),
         )
         return self._client
+
+    def _address(self) -> str | Secret:
+        """Return the address with its query, a secret where a variable gave a part of it."""
+        query = self._named_values(self.options.query, "query")
+        if not query:
+            return self.options.base_url
+        plain = {name: value.reveal() if isinstance(value, Secret) else value for name, value in query.items()}
+        address = f"{self.options.base_url}?{urlencode(plain, quote_via=quote)}"
+        return Secret(address) if any(isinstance(value, Secret) for value in query.values()) else address
 
     def _headers(self) -> dict[str, str | Secret]:
         options = self.options
@@ -268,7 +273,3 @@ class OpenAILLM(BaseLLM):
         except ProviderError:
             return False
         return len(pieces) > 1
-
-
-def _plain(value: str | Secret) -> str:
-    return value.reveal() if isinstance(value, Secret) else value
