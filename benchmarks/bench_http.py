@@ -162,7 +162,7 @@ async def _measure(url: str) -> list[Goal]:
         pairs: list[tuple[str, float, int, Ask, Ask]] = [
             (
                 f"CPU of a request, {REQUESTS} one after another",
-                0.9,
+                1.0,
                 REQUESTS,
                 lambda: _sequential(one),
                 lambda: _sequential(other),
