@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +14,7 @@ from atlas_openai._wire import decode
 from atlas_core import (
     ChatMessage,
     FinishReason,
+    LLMDefaults,
     LLMDelta,
     Opaque,
     ProviderAuthError,
@@ -483,6 +487,14 @@ async def test_an_event_that_is_no_chunk_is_an_error(ask: Ask, event: str, words
         await ask(ServerReply.of_events(chunk({"content": "x"}), event), streamed=True)
 
 
+async def test_a_broken_event_is_asked_for_again_before_text(ask: Ask, server: LoopbackServer) -> None:
+    """Nothing was shown yet, so another attempt may do better."""
+    good = ServerReply.of_events(chunk({"content": "hi"}, "stop"))
+    response, _ = await ask(ServerReply.of_events("data: {broken"), good, streamed=True, max_retries=1)
+    assert response.message.text == "hi"
+    assert len(server.requests) == 2
+
+
 async def test_comments_line_ends_and_odd_spaces(ask: Ask) -> None:
     """Case 48: heartbeats are no content, CRLF ends lines, and the space after the colon is optional."""
     first, second = (json.dumps(chunk({"content": text})) for text in ("a", "b"))
@@ -559,12 +571,38 @@ async def test_a_server_that_does_not_stream(ask: Ask) -> None:
     assert pieces == [LLMDelta("hi")]
 
 
+async def test_a_packed_answer(ask: Ask, server: LoopbackServer) -> None:
+    """Gzip is asked for and unpacked."""
+    body = gzip.compress(json.dumps(VENDOR_CALL).encode())
+    response, _ = await ask(ServerReply.of_bytes(body, "application/json", headers={"content-encoding": "gzip"}))
+    assert [c.name for c in response.message.tool_calls] == ["search"]
+    assert "gzip" in server.requests[0].headers["accept-encoding"]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_request_can_be_cancelled(server: LoopbackServer, connect: Any, streamed: bool) -> None:
+    """It ends at once, and the next one gets its own answer."""
+    server.then(ServerReply.of_events(chunk({"content": "x"}), Then.STALL), whole({"content": "hi"}))
+    session = connect().open(LLMDefaults())
+    session.append([ChatMessage.user("hi")])
+
+    async def ask() -> None:
+        if not streamed:
+            await session.complete()
+        async for _ in session.stream():
+            pass
+
+    task = asyncio.create_task(ask())
+    while not server.requests:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    assert (await session.complete()).message.text == "hi"
+
+
 async def test_a_deadline_ends_a_stream(server: LoopbackServer, connect: Any) -> None:
     """The run's deadline holds between two pieces, too."""
-    import time
-
-    from atlas_core import LLMDefaults
-
     server.then(ServerReply.of_events(chunk({"content": "x"}), between=[Pause(5)]))
     session = connect().open(LLMDefaults())
     session.append([ChatMessage.user("hi")])

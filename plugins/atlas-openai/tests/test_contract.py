@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections.abc
 import json
+import runpy
 import types
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
@@ -142,6 +144,22 @@ def test_responses_requests_fit_the_vendors_types(stream: bool, strict: bool) ->
     assert reasoning in body["input"]
     assert body["include"] == ["reasoning.encrypted_content"]
     assert body["store"] is False
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_the_samples_fit_the_vendors_types(api: str) -> None:
+    """What the tests take for the vendor's own answers is read by the vendor's own package, too."""
+    from openai.types.chat import ChatCompletion
+    from openai.types.responses import Response
+
+    sample = runpy.run_path(str(Path(__file__).with_name(f"test_{api}.py")))["VENDOR_CALL"]
+    if api == "chat":
+        message = ChatCompletion.model_validate(sample).choices[0].message
+        assert message.tool_calls
+    else:
+        left_out = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        usage = {**sample["usage"], "input_tokens_details": {"cached_tokens": 128, "cache_write_tokens": 0}}
+        assert Response.model_validate({**sample, **left_out, "usage": usage}).output
 
 
 def test_the_check_finds_what_does_not_fit() -> None:

@@ -127,7 +127,7 @@ class OpenAISession(LLMSession):
         try:
             value = decode(event.data)
         except (ValueError, RecursionError):
-            raise BadReplyError("sent an event that is no JSON", excerpt=event.data) from None
+            raise BadReplyError("sent an event that is no JSON", excerpt=event.data, retryable=True) from None
         if event.event == "json":  # the server does not stream
             attempt.whole = self._model.read(value, self._tools)
             text = attempt.whole.message.text
