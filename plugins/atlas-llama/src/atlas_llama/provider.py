@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from atlas_core import (
     BaseLLM,
@@ -32,7 +31,9 @@ from atlas_core import (
 from atlas_llama.engine import Chunk, Engine, EngineError, EngineSettings, Job, default_threads
 from atlas_llama.gguf import GgufError, GgufFacts, read_facts
 from atlas_llama.holding import Holding, make_holding, probe_body
-from atlas_llama.wire import Gate, Neutralizer, Written, read_answer, render
+from atlas_llama.threads import in_thread
+from atlas_llama.wire import Neutralizer, render
+from atlas_llama.writing import Writing
 
 if TYPE_CHECKING:
     from atlas_llama.options import LlamaOptions
@@ -49,8 +50,6 @@ _WINDOW_STEP = 256
 _TRIES = 3
 """How often an answer is asked for where one does not fit what the grammar could not hold it to."""
 _KEPT_HOLDINGS = 32
-
-_T = TypeVar("_T")
 
 
 class LlamaLLM(BaseLLM):
@@ -75,7 +74,7 @@ class LlamaLLM(BaseLLM):
     # Life cycle ------------------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        facts = await _in_thread(self._read_facts)
+        facts = await in_thread(self._read_facts)
         window = self._window(facts)
         engine = Engine(
             EngineSettings(
@@ -89,7 +88,7 @@ class LlamaLLM(BaseLLM):
         # Also where nobody calls `stop`: when the object goes, or the interpreter does.
         closing = weakref.finalize(self, engine.close)
         try:
-            await _in_thread(engine.load)
+            await in_thread(engine.load)
         except EngineError as exc:
             closing()
             raise self._refused(facts) from exc
@@ -105,7 +104,7 @@ class LlamaLLM(BaseLLM):
     async def _stop(self) -> None:
         if self._engine is not None:
             self._engine = None
-            await _in_thread(self._closing)
+            await in_thread(self._closing)
 
     def _read_facts(self) -> GgufFacts:
         try:
@@ -167,7 +166,7 @@ class LlamaLLM(BaseLLM):
         turns = render(request.system, request.tools, request.messages, self._neutral, answer=answer)
         usage = Usage()
         for left in reversed(range(_TRIES)):
-            writing = _Writing(holding, first=left == _TRIES - 1)
+            writing = Writing(holding, first=left == _TRIES - 1)
             async with aclosing(self._write("chat", self._body(turns, request, holding), request.deadline)) as chunks:
                 async for chunk in chunks:
                     for delta in writing.take(chunk):
@@ -205,7 +204,7 @@ class LlamaLLM(BaseLLM):
             body["grammar"] = holding.grammar
         return body
 
-    def _response(self, writing: _Writing, usage: Usage, request: LLMRequest) -> LLMResponse:
+    def _response(self, writing: Writing, usage: Usage, request: LLMRequest) -> LLMResponse:
         written = writing.written
         before = sum(len(m.tool_calls) for m in request.messages)
         calls = tuple(
@@ -319,94 +318,3 @@ class _End:
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
-
-
-class _Writing:
-    """One answer while it is written.
-
-    Args:
-        holding: What the model is held to, or None.
-        first: Whether this try may be shown; a second one would follow words that no longer count.
-    """
-
-    def __init__(self, holding: Holding | None, *, first: bool) -> None:
-        self._holding = holding
-        self._names = holding.names if holding is not None else ()
-        self._gate = Gate(tools=bool(self._names))
-        self._show = first
-        self._content = ""
-        self._reasoning = ""
-        self.cut = False
-        self.usage = Usage(requests=1)
-
-    @property
-    def raw(self) -> str:
-        """What counts as the answer: what a template takes for thinking, if there is nothing else."""
-        return self._content if self._content.strip() or self._holding is None else self._reasoning
-
-    @property
-    def written(self) -> Written:
-        """The answer in parts."""
-        return read_answer(self.raw, self._names)
-
-    def take(self, chunk: Chunk) -> list[LLMDelta]:
-        """Take a piece from llama.cpp; return what may be shown of it."""
-        deltas: list[LLMDelta] = []
-        for choice in chunk.get("choices", ()):
-            delta = choice.get("delta") or {}
-            if thought := delta.get("reasoning_content"):
-                self._reasoning += thought
-                deltas.append(LLMDelta(thought, "reasoning"))
-            if piece := delta.get("content"):
-                self._content += piece
-                deltas.append(LLMDelta(self._gate.feed(piece)))
-            self.cut = self.cut or choice.get("finish_reason") == "length"
-        if used := chunk.get("usage"):
-            self.usage = Usage(
-                input_tokens=used.get("prompt_tokens", 0),
-                cached_input_tokens=(used.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
-                output_tokens=used.get("completion_tokens", 0),
-                requests=1,
-            )
-        return [delta for delta in deltas if delta.text and self._show]
-
-    def end(self) -> list[LLMDelta]:
-        """Return what was held back and turned out to be words."""
-        text = self._gate.end()
-        return [LLMDelta(text)] if text and self._show else []
-
-
-async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Run something that blocks in a thread of its own.
-
-    Not the loop's own threads: whoever cancels must not wait for it, nor the interpreter at its end.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[_T] = loop.create_future()
-
-    def settle(value: _T | None, error: BaseException | None) -> None:
-        if not done.done():
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(cast("_T", value))
-
-    def run() -> None:
-        value: _T | None = None
-        error: BaseException | None = None
-        try:
-            value = work()
-        except BaseException as exc:  # noqa: BLE001  # raised again where it is awaited
-            error = exc
-        try:
-            loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
-
-    thread = threading.Thread(target=run, name="atlas-llama-work", daemon=True)
-    thread.start()
-    try:
-        return await done
-    finally:
-        if not done.cancelled():
-            thread.join()  # it has nothing left to do
