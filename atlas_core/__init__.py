@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from atlas_core.agents.service import AgentService as AgentService
-    from atlas_core.agents.service import RunStream as RunStream
+    from atlas_core.agents.stream import RunStream as RunStream
     from atlas_core.directory import AgentDirectory as AgentDirectory
     from atlas_core.errors import AgentMaxIterationsError as AgentMaxIterationsError
     from atlas_core.errors import AgentTimeoutError as AgentTimeoutError
@@ -120,7 +120,8 @@ if TYPE_CHECKING:
     from atlas_core.tools.wire_names import wire_names as wire_names
 
 _HOMES = {
-    "agents.service": ("AgentService", "RunStream"),
+    "agents.service": ("AgentService",),
+    "agents.stream": ("RunStream",),
     "directory": ("AgentDirectory",),
     "errors": (
         "AgentMaxIterationsError",

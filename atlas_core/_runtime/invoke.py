@@ -97,14 +97,18 @@ async def invoke(
     if timeout_s is not None and timeout_s <= 0:
         return Outcome(CallStatus.TIMED_OUT, error="no time was left; it was not started")
     ends = None if timeout_s is None else time.monotonic() + timeout_s
+    if timeout_s is not None and timeout_s == tool.timeout_s:
+        late = f"timed out after {timeout_s:g} s"
+    else:
+        late = "timed out: the time of its run, or of one call, was over"
     if lifecycle is not None and not lifecycle.is_ready(tool):
-        outcome = await _bounded(lambda: lifecycle.ensure(tool), tool, timeout_s, workers)
+        outcome = await _bounded(lambda: lifecycle.ensure(tool), tool, timeout_s, workers, late)
         if not outcome.ok:
             return _not_started(outcome)
         timeout_s = None if ends is None else ends - time.monotonic()
     if tool.is_async:
-        return await _bounded(lambda: _await(tool.execute(**keywords)), tool, timeout_s, workers)
-    return await _in_thread(tool, keywords, workers, timeout_s, label)
+        return await _bounded(lambda: _await(tool.execute(**keywords)), tool, timeout_s, workers, late)
+    return await _in_thread(tool, keywords, workers, timeout_s, label=label, late=late)
 
 
 def _shorter(timeout_s: float | None, deadline: float | None) -> float | None:
@@ -162,7 +166,9 @@ def _collect(items: Iterator[object], abandoned: Abandoned) -> list[object]:
     return taken
 
 
-async def _bounded(make: Callable[[], Any], tool: Tool, timeout_s: float | None, workers: Workers) -> Outcome:
+async def _bounded(
+    make: Callable[[], Any], tool: Tool, timeout_s: float | None, workers: Workers, late: str
+) -> Outcome:
     """Await a foreign coroutine in a task of its own, so that one which ignores its cancellation can be left."""
     task = asyncio.ensure_future(_guarded(make))
     try:
@@ -174,7 +180,7 @@ async def _bounded(make: Callable[[], Any], tool: Tool, timeout_s: float | None,
         return task.result()
     await _end(task, tool, workers)
     after = "" if tool.effects == "read" else "; it was cancelled and may have taken effect in part"
-    return Outcome(CallStatus.TIMED_OUT, error=f"timed out after {timeout_s:.2g} s{after}")
+    return Outcome(CallStatus.TIMED_OUT, error=f"{late}{after}")
 
 
 async def _guarded(make: Callable[[], Any]) -> Outcome:
@@ -205,7 +211,7 @@ async def _end(task: asyncio.Task[Outcome], tool: Tool, workers: Workers) -> Non
 
 
 async def _in_thread(
-    tool: Tool, keywords: dict[str, Any], workers: Workers, timeout_s: float | None, label: str
+    tool: Tool, keywords: dict[str, Any], workers: Workers, timeout_s: float | None, *, label: str, late: str
 ) -> Outcome:
     def work(abandoned: Abandoned) -> object:
         value = tool.execute(**keywords)
@@ -218,7 +224,7 @@ async def _in_thread(
         value = await workers.run(work, label=label, timeout_s=timeout_s)
     except CallTimedOut:
         after = "" if tool.effects == "read" else "; it can't be stopped and may still take effect"
-        return Outcome(CallStatus.TIMED_OUT, error=f"timed out after {time.monotonic() - started:.2g} s{after}")
+        return Outcome(CallStatus.TIMED_OUT, error=f"{late}{after}")
     except TooManyAbandoned as exc:
         return Outcome(CallStatus.FAILED, error=f"not started: {exc}", exception=exc)
     except asyncio.CancelledError as exc:
@@ -233,5 +239,5 @@ async def _in_thread(
     if inspect.isawaitable(value) or inspect.isasyncgen(value):
         # A plain function that hands back a coroutine, such as a lambda around an async one.
         left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - started))
-        return await _bounded(lambda: _await(value), tool, left, workers)
+        return await _bounded(lambda: _await(value), tool, left, workers, late)
     return Outcome(CallStatus.OK, value)

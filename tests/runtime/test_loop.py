@@ -245,7 +245,7 @@ async def test_slow_tools_end_by_the_deadline_and_finished_siblings_are_kept() -
     ) as rig:
         with pytest.raises(AgentTimeoutError) as caught:
             await rig.agent.run("x")
-    assert [m.text.split(";")[0][:20] for m in caught.value.messages[2:]] == ["3", "Error: timed out aft"]
+    assert [m.text.split(";")[0][:20] for m in caught.value.messages[2:]] == ["3", "Error: timed out: th"]
 
 
 async def test_a_nested_run_never_outlives_its_parent() -> None:
