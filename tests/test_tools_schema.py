@@ -1,4 +1,4 @@
-# ruff: noqa: D103, B008, PLR0917  # the functions here are tools, odd ones among them
+# ruff: noqa: B008, PLR0917  # the functions here are tools, odd ones among them
 from __future__ import annotations
 
 import collections
