@@ -113,6 +113,9 @@ if TYPE_CHECKING:
     from atlas_core.owner import Owner as Owner
     from atlas_core.settings.models import AgentProfileSettings as AgentProfileSettings
     from atlas_core.settings.models import AtlasSettings as AtlasSettings
+    from atlas_core.structured import MessageMetadata as MessageMetadata
+    from atlas_core.structured import MessageType as MessageType
+    from atlas_core.structured import StructuredMessage as StructuredMessage
     from atlas_core.tools.function import FunctionTool as FunctionTool
     from atlas_core.tools.function import tool as tool
     from atlas_core.tools.registry import ToolRegistry as ToolRegistry
@@ -226,6 +229,7 @@ _HOMES = {
     "observers.jsonl": ("JsonLinesTrace",),
     "owner": ("Owner",),
     "settings.models": ("AgentProfileSettings", "AtlasSettings"),
+    "structured": ("MessageMetadata", "MessageType", "StructuredMessage"),
     "tools.function": ("FunctionTool", "tool"),
     "tools.registry": ("ToolRegistry",),
     "tools.strict": ("strict_parameters",),

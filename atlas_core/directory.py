@@ -78,7 +78,11 @@ class AgentDirectory:
 
         Args:
             capability: A capability, or a pattern (`*`, `?`, `[abc]`) that one of an agent's must match.
+        Raises:
+            TypeError: The capability is no text.
         """
+        if not isinstance(capability, str):
+            raise TypeError(f"capability is a {type(capability).__name__}, expected text")
         with self._lock:
             agents = list(self._agents.values())
         return sorted(agent_id for agent_id, names in agents if any(matches(capability, name) for name in names))

@@ -41,6 +41,12 @@ def test_agents_are_found_by_capability_in_the_order_of_their_ids(
     assert directory.find(capability) == found
 
 
+def test_a_capability_to_find_is_a_text(directory: AgentDirectory) -> None:
+    """Anything else is a caller's mistake and no empty answer."""
+    with pytest.raises(TypeError, match="capability is a list, expected text"):
+        directory.find(["prose"])  # type: ignore[arg-type]  # as a careless caller does
+
+
 def test_capabilities_are_told_as_registered_and_each_once(directory: AgentDirectory) -> None:
     """Spelling is kept; of two spellings of one name the same stays in whatever order they came."""
     assert directory.capabilities("WRITER") == ("prose", "web-search")
