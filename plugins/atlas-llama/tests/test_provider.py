@@ -96,6 +96,14 @@ async def test_an_answer_ends_where_the_window_does(make_llm: Make) -> None:
     assert response.usage.input_tokens + response.usage.output_tokens == 256
 
 
+async def test_the_largest_window_leaves_only_the_input(make_llm: Make) -> None:
+    """Where the file allows no more, the error does not advise to ask for more."""
+    async with make_llm(context_tokens=8192) as large:
+        with pytest.raises(ProviderError, match="shorten the conversation, offer fewer tools") as caught:
+            await large.complete(ask("word " * 9000))
+    assert "raise context_tokens" not in str(caught.value)
+
+
 async def test_a_window_is_rounded_up(make_llm: Make) -> None:
     """llama.cpp takes steps of 256, and what is said of the window is what it has."""
     async with make_llm(context_tokens=257) as odd:

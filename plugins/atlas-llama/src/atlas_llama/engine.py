@@ -160,11 +160,16 @@ class Engine:
         params.prefill_assistant = False
         params.verbosity = -1  # it writes to stderr past Python
         self._shut_in(params)
+        params.endpoint_metrics = True
         try:
-            return xllamacpp.Server(params)
+            server = xllamacpp.Server(params)
         except RuntimeError as exc:
             self._remove_folder()
             raise EngineError(str(exc)) from exc
+        # Freed before its loop runs, a server waits for that for ever: its loop forgets that it was told to end. An
+        # answer means that the loop runs, and this is one that costs nothing.
+        server.handle_metrics()
+        return server
 
     def _shut_in(self, params: xllamacpp.CommonParams) -> None:
         """Keep others from the server that llama.cpp opens besides, whether one wants it or not."""
