@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import functools
 import json
 import logging
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from atlas_core import builtin
 from atlas_core._runtime.invoke import Lifecycle, error_text
@@ -19,6 +19,7 @@ from atlas_core.discovery import Discovery, scan
 from atlas_core.errors import AtlasError, PluginResultError, SettingsError, ToolDefinitionError
 from atlas_core.interfaces.agents import Agent, AgentParts
 from atlas_core.interfaces.executors import ToolExecutorProtocol
+from atlas_core.interfaces.flight import Flight
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
 from atlas_core.llm.manager import LLMManager
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from atlas_core.settings.models import AgentProfileSettings, AtlasSettings, ExecutorChoice
 
 __all__ = ["Kernel"]
+
+T = TypeVar("T")
 
 log = logging.getLogger("atlas.kernel")
 
@@ -85,9 +88,9 @@ class Kernel(BaseService):
         self._store = store if store is not None else MemoryRunStore()
         self._lifecycle = Lifecycle()
         self._started_observers: list[Observer] = []
-        self._starting_parts = asyncio.Lock()
+        self._flights: dict[int, Flight] = {}
         self._provided: dict[int, tuple[ToolProvider, list[object]]] = {}
-        self._warnings: list[str] = list(self.loaded.warnings)
+        self._warnings: dict[str, None] = dict.fromkeys(self.loaded.warnings)
 
     @classmethod
     def from_settings(
@@ -138,7 +141,7 @@ class Kernel(BaseService):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What an operator should know that stops nothing: settings without effect, plugins that failed unneeded."""
-        return tuple(dict.fromkeys(self._warnings))
+        return tuple(self._warnings)
 
     @property
     def llms(self) -> LLMManager:
@@ -201,14 +204,14 @@ class Kernel(BaseService):
         return self._catalog(self.select(settings, key))
 
     def _catalog(self, selection: Selection) -> Catalog:
-        self._warnings.extend(selection.warnings)
+        self._warnings.update(dict.fromkeys(selection.warnings))
         chosen = (*selection.given, "", *map(str, selection.chosen), "", *(r.name for r in selection.problems))
         known = self._catalogs.get(chosen)
         if known is None:
             records = [*self._host.load(BUILTIN.plugin), *self._host.load_selection(selection)]
             known = Catalog(records, prefixes=self.settings.plugins.prefix, discovery=self.discovery)
             self._catalogs[chosen] = known
-            self._warnings.extend(f"plugin {r.name!r} is not used: {r.error}" for r in known.failed)
+            self._warnings.update(dict.fromkeys(f"plugin {r.name!r} is not used: {r.error}" for r in known.failed))
         return known
 
     # Agents ----------------------------------------------------------------------------------------------------
@@ -226,9 +229,12 @@ class Kernel(BaseService):
         self._check_plugin_names()
         where = f"ai.agents.profiles.connections.{key}"
         catalog = self.catalog(key)
-        kind = catalog.find("agent", settings.type)
+        kind = self._keyed(f"{where}.type", lambda: catalog.find("agent", settings.type))
         wanted = self._connection_of(settings, where)
-        llm, llm_owner, connection = self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name")
+        llm, llm_owner, connection = self._keyed(
+            f"ai.connections.{wanted}.backend",
+            lambda: self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name"),
+        )
         prices = {n: c.prices for n, c in self.settings.ai.connections.items() if c.prices is not None}
         if settings.max_cost is not None and connection not in prices:
             raise SettingsError(
@@ -270,6 +276,15 @@ class Kernel(BaseService):
             self._agents.add(agent)
         return agent
 
+    def _keyed(self, key: str, find: Callable[[], T]) -> T:
+        """Look a name up; where nobody offers it, say which key named it and where that was set."""
+        try:
+            return find()
+        except SettingsError as exc:
+            if exc.key is not None:
+                raise
+            raise SettingsError(exc.problem, key=key, source=self._source(key), remedy=exc.remedy) from exc
+
     def _check_plugin_names(self) -> None:
         """Refuse tables for plugins that are not there: a misspelt one would leave the real one at its defaults."""
         known = [*(plugin.name for plugin in self.discovery.plugins), *self._host.given]
@@ -303,7 +318,7 @@ class Kernel(BaseService):
         )
 
     def _executor(self, catalog: Catalog, choice: ExecutorChoice, where: str) -> tuple[ToolExecutorProtocol, str]:
-        offer = catalog.find("executor", choice.name)
+        offer = self._keyed(f"{where}.executor", lambda: catalog.find("executor", choice.name))
         options = self._validated(offer.value.options, choice.options, f"{where}.executor", offer.owner)
         same = (offer.owner, offer.name, json.dumps(options.model_dump(mode="json"), sort_keys=True, default=repr))
         executor = self._executors.get(same)
@@ -329,11 +344,7 @@ class Kernel(BaseService):
             if contested:
                 catalog.find("tool", contested[0])
             elif not found and not is_pattern(wanted) and not later:
-                error = _missing_tool(catalog, wanted)
-                if isinstance(error, SettingsError) and error.key is None:  # else a failed plugin's own table
-                    key = f"{where}.tools"
-                    error = SettingsError(error.problem, key=key, source=self._source(key), remedy=error.remedy)
-                raise error
+                self._keyed(f"{where}.tools", functools.partial(catalog.find, "tool", wanted))
         registry = ToolRegistry()
         for offer in catalog.tools:
             if any(matches(wanted, offer.name) for wanted in settings.tools):
@@ -347,18 +358,21 @@ class Kernel(BaseService):
     ) -> Callable[[], Awaitable[None]]:
         async def start_what_is_needed() -> None:
             await self.start()
-            async with self._starting_parts:
-                for observer, owner in (*self._observers, *((o.value, o.owner) for o in catalog.observers)):
-                    await self._start_observer(observer, owner)
-                failed = [error for offer in later if (error := await self._add_provided(offer, registry, settings))]
+            for observer, owner in (*self._observers, *((o.value, o.owner) for o in catalog.observers)):
+                await self._once(observer, functools.partial(self._start_observer, observer, owner))
+            failed = [error for offer in later if (error := await self._add_provided(offer, registry, settings))]
             unmet = [n for n in settings.tools if not is_pattern(n) and not any(matches(n, k) for k in registry.names)]
             if failed and unmet:
                 raise failed[0]
 
         return start_what_is_needed
 
+    async def _once(self, thing: object, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start what several agents share, once; they may live on different event loops."""
+        await self._flights.setdefault(id(thing), Flight()).run(start)
+
     def _warn(self, error: AtlasError) -> None:
-        self._warnings.append(str(error))
+        self._warnings[str(error)] = None
         log.warning("%s", error)
 
     async def _start_observer(self, observer: Observer, owner: Owner) -> None:
@@ -397,11 +411,19 @@ class Kernel(BaseService):
         return None
 
     async def _tools_of(self, provider: ToolProvider) -> list[object]:
-        known = self._provided.get(id(provider))
-        if known is None:
-            await provider.start()
-            known = self._provided[id(provider)] = (provider, list(await provider.tools()))
-        return known[1]
+        await self._once(provider, functools.partial(self._start_provider, provider))
+        return self._provided[id(provider)][1]
+
+    async def _start_provider(self, provider: ToolProvider) -> None:
+        if id(provider) in self._provided:
+            return
+        await provider.start()
+        try:
+            self._provided[id(provider)] = (provider, list(await provider.tools()))
+        except BaseException:
+            # It runs and is of no use; the next agent that wants it starts it again.
+            await _quietly("tool provider", provider.stop)
+            raise
 
     async def _stop(self) -> None:
         for agent in tuple(self._agents):
@@ -436,11 +458,3 @@ def _tool_name(tool: object) -> str:
     from atlas_core.tools.function import as_tool  # only for tools known at run time
 
     return as_tool(tool).name
-
-
-def _missing_tool(catalog: Catalog, name: str) -> AtlasError:
-    try:
-        catalog.find("tool", name)
-    except AtlasError as exc:
-        return exc
-    raise AssertionError(name)  # the caller looked before

@@ -28,6 +28,15 @@ class RunLimits:
     max_calls_per_step: int = 64
 
     def __post_init__(self) -> None:
+        for name in ("max_iterations", "max_calls_per_step", "max_tool_calls", "max_tokens"):
+            count: object = getattr(self, name)
+            optional = name in ("max_tool_calls", "max_tokens")
+            if not (type(count) is int or (optional and count is None)):
+                raise TypeError(f"{name} is {count!r}, expected a whole number{', or None' if optional else ''}")
+        for name in ("max_execution_time_seconds", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and not (type(value) in (int, float) and value == value):  # noqa: PLR0124  # NaN
+                raise TypeError(f"{name} is {value!r}, expected a number, or None for no limit")
         for name in ("max_iterations", "max_calls_per_step"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)!r}, expected at least 1")

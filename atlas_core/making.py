@@ -32,7 +32,9 @@ def make(offer: Offer[Any], argument: object, *, what: str, kind: Callable[..., 
         made: object = offer.value.factory(argument)
     except AtlasError:
         raise
-    except Exception as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:  # foreign code, which must not end its host
         raise PluginResultError(
             f"{what} could not be made: {exc!r}", plugin=offer.owner.plugin, owner=str(offer.owner)
         ) from exc

@@ -77,7 +77,7 @@ async def test_a_start_that_takes_too_long_is_given_up_and_may_be_tried_again() 
     service = Slow()
     with pytest.raises(TimeoutError):
         await service.wait_ready(0.02)
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.02)
     assert asyncio.all_tasks() == {asyncio.current_task()}
     service.go.set()
     await service.start()

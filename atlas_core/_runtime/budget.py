@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "Price", "Reservation", "estimate_tokens"]
 
 CHARS_PER_TOKEN = 4
-"""A rough figure for English text and current tokenizers, used only until the server has counted."""
+"""Characters; a rough figure for English text and current tokenizers, used only until the server has counted."""
 
 MILLION = 1_000_000
 
@@ -62,6 +62,7 @@ class Budget:
         prices: By connection; a connection without costs nothing that could be told.
         connection: The connection that is asked first.
         parent: The budget of the run that started this one, which everything counts against as well.
+        fixed_tokens: About what each request holds besides messages.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Budget:
         prices: Mapping[str, Price] | None = None,
         connection: str = "",
         parent: Budget | None = None,
+        fixed_tokens: int = 0,
     ) -> None:
         self._max_tokens = max_tokens
         self._max_cost = max_cost
@@ -82,7 +84,7 @@ class Budget:
         self._cost = 0.0
         self._held_tokens = 0
         self._held_cost = 0.0
-        self._next_input = 0
+        self._next_input = fixed_tokens
         self._bounded: bool = (
             max_tokens is not None or max_cost is not None or (parent is not None and parent.is_bounded)
         )

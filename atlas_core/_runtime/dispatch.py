@@ -30,15 +30,22 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.executors import ToolExecutorProtocol
     from atlas_core.tools.arguments import Checked
 
-__all__ = ["Batch", "CallScope", "Dispatcher", "Slot"]
+__all__ = ["Batch", "CallScope", "Dispatcher", "OverdueError", "Slot"]
 
 log = logging.getLogger("atlas.tools")
 
 MAX_RESULT_CHARS = 20_000
 """What of one result the model is shown; the program keeps it whole."""
 
-OVERDUE_S = 5.0
+MAX_EXPLAINED = 64
+"""Calls of one message whose unknown names are looked up; suggestions cost time."""
+
+OVERDUE_S = 2.0
 """How long after the run's deadline an executor that ignores it is waited for."""
+
+
+class OverdueError(Exception):
+    """The executor did not come back though the run's time is over; private, told as the run's own time-out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,9 @@ class Slot:
             return
         try:
             encoded = encode_result(outcome.value, max_chars=MAX_RESULT_CHARS)
-        except Exception as exc:  # noqa: BLE001  # a foreign object's own methods
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:  # noqa: BLE001  # a foreign object's own methods
             self.answer(CallStatus.FAILED, f"the result can't be read: {error_text(exc)}", duration_s=duration_s)
             return
         self.truncated = encoded.truncated
@@ -180,13 +189,13 @@ class Dispatcher:
             cut: The message used up its output limit, so malformed arguments are a cut and no mistake.
             preset: By call id, why a call is invalid that is answered outside of the tools.
         """
-        slots = []
+        slots: list[Slot] = []
         started = 0
         for call in calls:
             slot = Slot(call, self.toolset.offered.get(call.name))
             if preset and call.id in preset:
                 slot.answer(CallStatus.INVALID_ARGUMENTS, preset[call.id])
-            elif self._passes(slot, scope, cut=cut):
+            elif self._passes(slot, scope, len(slots), cut=cut):
                 if started < most:
                     started += 1
                 else:
@@ -195,10 +204,10 @@ class Dispatcher:
             slots.append(slot)
         return Batch(slots)
 
-    def _passes(self, slot: Slot, scope: CallScope, *, cut: bool) -> bool:
+    def _passes(self, slot: Slot, scope: CallScope, number: int, *, cut: bool) -> bool:
         offered = slot.offered
         if offered is None:
-            self._explain_missing(slot)
+            self._explain_missing(slot, number)
             return False
         try:
             checked = offered.check(slot.call.arguments_json)
@@ -258,13 +267,16 @@ class Dispatcher:
             decoded=checked.decoded,
         )
 
-    def _explain_missing(self, slot: Slot) -> None:
+    def _explain_missing(self, slot: Slot, number: int) -> None:
         name = slot.call.name
+        if number > MAX_EXPLAINED:
+            slot.answer(CallStatus.UNKNOWN_TOOL, f"there is no tool {name[:100]!r}; see the results above")
+            return
         if name in self.toolset.denied:
             slot.answer(CallStatus.REFUSED, f"tool {name!r} is denied by policy")
             return
         names = list(self.toolset.offered)
-        close = nearest(name, names)
+        close = nearest(name[:100], names)
         rest = [n for n in names if n not in close]
         shown = close + rest[: 20 - len(close)]
         known = ", ".join(shown) + (", ..." if len(shown) < len(names) else "")
@@ -294,8 +306,9 @@ class Dispatcher:
 
     async def _run_strategy(self, calls: list[ReadyCall], deadline: float | None) -> list[Outcome]:
         left = None if deadline is None else max(0.0, deadline - time.monotonic()) + OVERDUE_S
+        timer = asyncio.timeout(left)
         try:
-            async with asyncio.timeout(left):
+            async with timer:
                 outcomes: object = await self.executor.execute_batch(calls)
         except ExecutorError:
             raise
@@ -304,7 +317,11 @@ class Dispatcher:
             if task is not None and task.cancelling():
                 raise
             raise ExecutorError(f"executor {self.executor_name!r} cancelled itself") from None
-        except Exception as exc:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            if isinstance(exc, TimeoutError) and timer.expired():
+                raise OverdueError from exc
             raise ExecutorError(f"executor {self.executor_name!r} failed: {error_text(exc)}") from exc
         if not isinstance(outcomes, (list, tuple)) or len(outcomes) != len(calls):
             got = f"{len(outcomes)} outcomes" if isinstance(outcomes, (list, tuple)) else repr(type(outcomes).__name__)
@@ -312,9 +329,9 @@ class Dispatcher:
                 f"executor {self.executor_name!r} returned {got} for {len(calls)} calls",
                 remedy="execute_batch must return one Outcome per call, in their order",
             )
-        if wrong := [o for o in outcomes if not isinstance(o, Outcome)]:
+        if wrong := [o for o in outcomes if not isinstance(o, Outcome) or not isinstance(o.status, CallStatus)]:
             raise ExecutorError(
-                f"executor {self.executor_name!r} returned a {type(wrong[0]).__name__} in place of an Outcome"
+                f"executor {self.executor_name!r} returned {wrong[0]!r:.200} in place of an Outcome with a CallStatus"
             )
         return list(outcomes)
 

@@ -20,14 +20,16 @@ class Ids:
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
+        self._next: dict[str, int] = {}
 
     def unique(self, wanted: str, fallback: str) -> str:
         """Return `wanted` if it is new, else a variant of it; `fallback` stands in for an empty one."""
         base = wanted or fallback
-        new, n = base, 2
+        new = base
         while new in self._seen:
+            # Counted on, since some servers give every call of a long conversation one id.
+            n = self._next[base] = self._next.get(base, 1) + 1
             new = f"{base}-{n}"
-            n += 1
         self._seen.add(new)
         return new
 

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from atlas_core._runtime.workers import Abandoned, CallTimedOut, TooManyAbandoned, Workers
-from atlas_core.errors import ToolArgumentsError
+from atlas_core.errors import AtlasError, ToolArgumentsError
 from atlas_core.interfaces.executors import Outcome
+from atlas_core.interfaces.flight import Flight
 from atlas_core.messages import CallStatus
 
 if TYPE_CHECKING:
@@ -34,10 +35,12 @@ def error_text(error: BaseException) -> str:
     """Return an exception as bounded text, even where its own `str` fails."""
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001  # a foreign exception class
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # a foreign exception class
         text = "(its text can't be read)"
-    name = type(error).__name__
-    text = f"{name}: {text}" if text else name
+    if not isinstance(error, AtlasError):  # whose texts are sentences of their own
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text if len(text) <= MAX_ERROR_CHARS else text[:MAX_ERROR_CHARS] + " ..."
 
 
@@ -53,20 +56,30 @@ class Lifecycle:
     def __init__(self) -> None:
         self._started: list[Tool] = []
         self._ready: set[int] = set()
-        self._locks: dict[int, asyncio.Lock] = {}
+        self._flights: dict[int, Flight] = {}
 
     def is_ready(self, tool: Tool) -> bool:
         """Whether the tool may be used as it is."""
         return id(tool) in self._ready
 
-    async def ensure(self, tool: Tool) -> None:
+    async def ensure(self, tool: Tool, workers: Workers) -> None:
         """Start the tool if it was not; what its `start` raises goes to the caller, and the next call tries again."""
-        lock = self._locks.setdefault(id(tool), asyncio.Lock())
-        async with lock:
-            if id(tool) not in self._ready:
-                await tool.start()
-                self._started.append(tool)
-                self._ready.add(id(tool))
+        if id(tool) not in self._ready:
+            await self._flights.setdefault(id(tool), Flight()).run(lambda: self._start(tool, workers))
+
+    async def _start(self, tool: Tool, workers: Workers) -> None:
+        if id(tool) in self._ready:
+            return
+        plain = getattr(tool, "plain_start", None)
+        if plain is not None:
+            # A plain function may block, which must not hold the event loop.
+            value = await workers.run(lambda _: plain(), label=f"the start of tool {tool.name!r}", timeout_s=None)
+            if inspect.isawaitable(value):
+                await value
+        else:
+            await tool.start()
+        self._started.append(tool)
+        self._ready.add(id(tool))
 
     async def stop(self) -> None:
         """Stop what was started, the last first; a failing stop is logged and the rest go on."""
@@ -102,7 +115,7 @@ async def invoke(
     else:
         late = "timed out: the time of its run, or of one call, was over"
     if lifecycle is not None and not lifecycle.is_ready(tool):
-        outcome = await _bounded(lambda: lifecycle.ensure(tool), tool, timeout_s, workers, late)
+        outcome = await _bounded(lambda: lifecycle.ensure(tool, workers), tool, timeout_s, workers, late)
         if not outcome.ok:
             return _not_started(outcome)
         timeout_s = None if ends is None else ends - time.monotonic()
@@ -203,8 +216,8 @@ async def _end(task: asyncio.Task[Outcome], tool: Tool, workers: Workers) -> Non
         await asyncio.wait((task,), timeout=GRACE_S)
     finally:
         if not task.done():
-            workers.strays.add(task)
-            task.add_done_callback(workers.strays.discard)
+            workers.strays[task] = f"tool {tool.name!r}"
+            task.add_done_callback(workers.forget)
             log.warning("tool %r ignores its cancellation and was left running", tool.name)
         elif not task.cancelled():
             task.exception()  # seen, so that it is not reported as forgotten

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from atlas_core import events as ev
 from atlas_core._runtime.asking import Asking, DeadlinePassedError, Reply
 from atlas_core._runtime.budget import Budget, Price
-from atlas_core._runtime.dispatch import CallScope
+from atlas_core._runtime.dispatch import CallScope, OverdueError
 from atlas_core._runtime.history import Ids, repair
 from atlas_core._runtime.invoke import error_text
 from atlas_core._runtime.output import MISSING, OutputWatch
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from atlas_core.limits import RunLimits
     from atlas_core.owner import Owner
 
-__all__ = ["CURRENT_RUN", "Plan", "Run", "RunScope"]
+__all__ = ["CURRENT_RUN", "Plan", "Run", "RunScope", "earlier"]
 
 NOT_RUN_AT_LIMIT = "the limit of {limit} model requests is reached; this call was not run"
 NOT_RUN_ANSWERED = "the final answer was given in the same message; this call was not run"
@@ -79,6 +79,8 @@ class Plan:
     as_text: bool = False
     """Whether tools are offered in the prompt and called in the text."""
     prices: Mapping[str, Price] = field(default_factory=dict)
+    fixed_tokens: int = 0
+    """About what the system prompt and the tools' schemas add to each request."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -99,6 +101,7 @@ class Run:
         audience: Who is told.
         output: What type the answer must have; None for text.
         listener: Called with each event, pieces of text among them; None asks for whole answers.
+        began: When the run's time began to count, on the clock of `time.monotonic()`.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Run:
         audience: Audience,
         output: OutputType | None = None,
         listener: Callable[[ev.Event], None] | None = None,
+        began: float | None = None,
     ) -> None:
         self.id = uuid.uuid4().hex
         self._plan = plan
@@ -132,8 +136,8 @@ class Run:
             store=plan.store,
             listener=listener,
         )
-        self._began = time.monotonic()
-        self._deadline = _earlier(limits.max_execution_time_seconds, parent, self._began)
+        self._began = time.monotonic() if began is None else began
+        self._deadline = earlier(limits.max_execution_time_seconds, parent, self._began)
         self._scope = CallScope(run_id=self.id, agent_id=plan.agent_id, context=context, deadline=self._deadline)
         self._budget = Budget(
             max_tokens=limits.max_tokens,
@@ -141,6 +145,7 @@ class Run:
             prices=plan.prices,
             connection=plan.connection,
             parent=parent.budget if parent is not None else None,
+            fixed_tokens=plan.fixed_tokens,
         )
         self._usage = Usage()
         self._iteration = 0
@@ -413,7 +418,10 @@ class Run:
                     **self._teller.facts(slot.offered.owner),
                 )
             )
-        await dispatcher.execute(batch, self._deadline)
+        try:
+            await dispatcher.execute(batch, self._deadline)
+        except OverdueError as exc:
+            raise self._timed_out(f"and executor {dispatcher.executor_name!r} did not stop") from exc
         new = []
         for slot in batch.slots:
             assert slot.result is not None  # noqa: S101  # executed or refused, each is settled
@@ -504,7 +512,8 @@ def _watch_for(output: OutputType | None, plan: Plan) -> OutputWatch | None:
     )
 
 
-def _earlier(limit_s: float | None, parent: RunScope | None, now: float) -> float | None:
+def earlier(limit_s: float | None, parent: RunScope | None, now: float) -> float | None:
+    """Return when a run that begins now must end: its own limit, or that of the run that starts it."""
     own = None if limit_s is None else now + limit_s
     if parent is None or parent.deadline is None:
         return own

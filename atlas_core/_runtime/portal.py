@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from atlas_core._runtime.workers import CURRENT_CALL
+
 __all__ = ["Portal"]
 
 T = TypeVar("T")
@@ -29,6 +31,10 @@ class Portal:
         if self.is_inside:
             raise RuntimeError("a sync door was used on the loop that it waits for; await the async one instead")
         future = asyncio.run_coroutine_threadsafe(make(), self._ensure())
+        waits = CURRENT_CALL.get()
+        if waits is not None:
+            # Called in a tool's thread: a run that the tool started must not outlive its call.
+            waits.when_set(future.cancel)
         try:
             return future.result()
         except (KeyboardInterrupt, SystemExit):
@@ -46,15 +52,15 @@ class Portal:
                 self._thread.start()
             return self._loop
 
-    def close(self) -> None:
-        """End the loop and its thread; does nothing if there is none."""
+    def close(self, *, wait: bool = True) -> None:
+        """End the loop and its thread, and wait for that; does nothing if there is none."""
         with self._lock:
             loop, self._loop = self._loop, None
             thread, self._thread = self._thread, None
         if loop is None or thread is None:
             return
         loop.call_soon_threadsafe(loop.stop)
-        if thread is not threading.current_thread():
+        if wait and thread is not threading.current_thread():
             thread.join(timeout=5.0)
 
     @property
@@ -68,10 +74,21 @@ class Portal:
         return self._loop is not None
 
 
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):
+            # A task raised it, and its caller gets it from there; asyncio lets it end the loop as well, which other
+            # runs are on.
+            continue
+        return
+
+
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        _run(loop)
     finally:
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -67,7 +67,12 @@ def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings) -> Too
     rules = settings.permissions
     allow = rules.allow if rules is not None else None
     ask, deny = (rules.ask, rules.deny) if rules is not None else ((), ())
-    warnings = list(unmatched_rules(names, allow=allow, ask=ask, deny=deny))
+    warnings = [
+        f"the profile's tools name {wanted!r}, which matches no tool"
+        for wanted in settings.tools
+        if is_pattern(wanted) and not any(matches(wanted, name) for name in names)
+    ]
+    warnings += list(unmatched_rules(names, allow=allow, ask=ask, deny=deny))
     offered: dict[str, OfferedTool] = {}
     denied: dict[str, str] = {}
     for name in names:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Abandoned", "CallTimedOut", "TooManyAbandoned", "Workers"]
+__all__ = ["CURRENT_CALL", "Abandoned", "CallTimedOut", "TooManyAbandoned", "Workers"]
 
 T = TypeVar("T")
 log = logging.getLogger("atlas.tools")
@@ -31,16 +31,38 @@ class TooManyAbandoned(Exception):  # noqa: N818  # private, turned into the cal
 
 
 class Abandoned:
-    """What a call can look at to learn that nobody waits for it any more."""
+    """What a call can look at, or be told by, to learn that nobody waits for it any more."""
 
-    __slots__ = ("is_set",)
+    __slots__ = ("_callbacks", "_lock", "is_set")
 
     def __init__(self) -> None:
         self.is_set = False
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], object]] = []
+
+    def set(self) -> None:
+        """Take note, and tell."""
+        with self._lock:
+            self.is_set = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def when_set(self, callback: Callable[[], object]) -> None:
+        """Have something called once nobody waits any more; at once if that is so."""
+        with self._lock:
+            if not self.is_set:
+                self._callbacks.append(callback)
+                return
+        callback()
+
+
+CURRENT_CALL: contextvars.ContextVar[Abandoned | None] = contextvars.ContextVar("atlas_call", default=None)
+"""In a tool's thread: whether anybody still waits for the call. A run that the tool starts there ends with it."""
 
 
 class _Job(Generic[T]):
-    __slots__ = ("abandoned", "context", "finished", "function", "future", "label", "loop")
+    __slots__ = ("abandoned", "context", "finished", "function", "future", "is_abandoned", "label", "loop")
 
     def __init__(self, function: Callable[[Abandoned], T], label: str, loop: asyncio.AbstractEventLoop) -> None:
         self.function = function
@@ -50,6 +72,7 @@ class _Job(Generic[T]):
         self.context = contextvars.copy_context()
         self.abandoned = Abandoned()
         self.finished = False
+        self.is_abandoned = False
 
 
 class Workers:
@@ -72,14 +95,20 @@ class Workers:
         self._waiting: collections.deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = collections.deque()
         self._abandoned: set[_Job[object]] = set()
         self._threads: set[threading.Thread] = set()
-        self.strays: set[asyncio.Task[object]] = set()
-        """Coroutines that ignored their cancellation."""
+        self.strays: dict[asyncio.Task[Any], str] = {}
+        """Coroutines that ignored their cancellation, with what to call them."""
 
     @property
     def abandoned(self) -> tuple[str, ...]:
-        """Labels of the calls whose threads hang, sorted."""
+        """Labels of the calls whose threads or coroutines go on though nobody waits for them, sorted."""
         with self._lock:
-            return tuple(sorted(job.label for job in self._abandoned))
+            return tuple(sorted([*(job.label for job in self._abandoned), *self.strays.values()]))
+
+    def forget(self, task: asyncio.Task[Any]) -> None:
+        """Take note that a coroutine which ignored its cancellation has ended after all."""
+        self.strays.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # seen, so that it is not reported as forgotten
 
     async def run(self, function: Callable[[Abandoned], T], *, label: str, timeout_s: float | None) -> T:
         """Run `function` in a thread, with the caller's context variables.
@@ -179,11 +208,12 @@ class Workers:
         with self._lock:
             if job.finished:
                 return
-            job.abandoned.is_set = True
             self._abandoned.add(job)
             self._running -= 1
             self._wake_next()
             count = len(self._abandoned)
+            job.is_abandoned = True
+        job.abandoned.set()
         log.warning("the thread of %s does not return and was abandoned (%d such now)", job.label, count)
 
     def _work(self, job: _Job[object]) -> None:
@@ -204,12 +234,12 @@ class Workers:
         value: object = None
         error: BaseException | None = None
         try:
-            value = job.context.run(job.function, job.abandoned)
+            value = job.context.run(_call, job)
         except BaseException as exc:  # noqa: BLE001  # a foreign tool: whatever it raises is its call's result
             error = exc
         with self._lock:
             job.finished = True
-            if job.abandoned.is_set:
+            if job.is_abandoned:
                 self._abandoned.discard(job)
                 return False
             self._running -= 1
@@ -252,8 +282,13 @@ class Workers:
                 thread.join(timeout=1.0)
         left = self.abandoned
         if left:
-            log.warning("tool threads that still run after stop: %s", ", ".join(left))
+            log.warning("tool calls that still run after stop: %s", ", ".join(left))
         return left
+
+
+def _call(job: _Job[object]) -> object:
+    CURRENT_CALL.set(job.abandoned)
+    return job.function(job.abandoned)
 
 
 def _refuse(turn: asyncio.Future[None]) -> None:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
-from atlas_core._runtime.budget import Price
+from atlas_core._runtime.budget import CHARS_PER_TOKEN, Price
 from atlas_core._runtime.dispatch import Dispatcher
 from atlas_core._runtime.history import read_history
-from atlas_core._runtime.invoke import Lifecycle
-from atlas_core._runtime.loop import Plan, Run
+from atlas_core._runtime.invoke import Lifecycle, error_text
+from atlas_core._runtime.loop import CURRENT_RUN, Plan, Run, earlier
 from atlas_core._runtime.observing import Audience
 from atlas_core._runtime.output import OutputType
 from atlas_core._runtime.portal import Portal
 from atlas_core._runtime.toolset import build_toolset
 from atlas_core._runtime.workers import Workers
 from atlas_core.agents.stream import RunStream
-from atlas_core.errors import InvalidOutputError, ServiceNotReadyError, SettingsError
+from atlas_core.errors import (
+    AgentTimeoutError,
+    AtlasError,
+    InvalidOutputError,
+    ServiceNotReadyError,
+    SettingsError,
+)
 from atlas_core.interfaces.agents import AgentParts
 from atlas_core.interfaces.llm import LLMDefaults
 from atlas_core.interfaces.runs import MemoryRunStore
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from atlas_core.events import Event, Observer
     from atlas_core.interfaces.executors import ToolExecutorProtocol
     from atlas_core.interfaces.llm import BaseLLM
+    from atlas_core.interfaces.tools import ToolSchema
     from atlas_core.settings.models import AgentProfileSettings, Prices
 
 __all__ = ["AgentService"]
@@ -94,6 +102,8 @@ class AgentService(BaseService):
         self._parts = parts
         self._plan: Plan | None = None
         self._portal = Portal()
+        # An agent that is dropped without a stop leaves no thread behind.
+        weakref.finalize(self, self._portal.close, wait=False).atexit = False
         self._own_workers: Workers | None = None
         self._lifecycle = parts.lifecycle if isinstance(parts.lifecycle, Lifecycle) else Lifecycle()
         self._owns_lifecycle = parts.lifecycle is None
@@ -130,8 +140,9 @@ class AgentService(BaseService):
             raise ServiceNotReadyError(parts.disabled, remedy="set ai.agents.enabled = true")
         if parts.before_start is not None:
             await parts.before_start()
-        await parts.llm.start()
-        await parts.executor.start()
+        model = parts.llm.label or "the model"
+        await _started(parts.llm.start, model, parts.llm_owner)
+        await _started(parts.executor.start, f"executor {parts.executor_name!r}", Owner())
         toolset = build_toolset(parts.tools, parts.settings)
         dispatcher = Dispatcher(
             toolset,
@@ -155,6 +166,7 @@ class AgentService(BaseService):
             agent_owner=parts.owner,
             llm_owner=parts.llm_owner,
             as_text=self._as_text(),
+            fixed_tokens=_fixed_tokens(self.system_prompt(), toolset.schemas),
             prices={name: _price(prices) for name, prices in parts.prices.items()},
             warnings=toolset.warnings,
         )
@@ -217,11 +229,8 @@ class AgentService(BaseService):
 
     def stop_sync(self) -> None:
         """Stop from plain code."""
-        if self._portal.is_open:
-            self._portal.call(self._stop_everything)
-            self._portal.close()
-        else:
-            asyncio.run(self._stop_everything())
+        self._portal.call(self._stop_everything)
+        self._portal.close()
 
     # Runs ------------------------------------------------------------------------------------------------------
 
@@ -290,7 +299,7 @@ class AgentService(BaseService):
             TypeError: An override is not the name of a limit, or the output type has no JSON Schema.
         """
         request = _Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
-        await self.start()
+        await request.wait_ready()
         result = await self._execute(request.make_run(context, None))
         return Answer(result.output, result) if output_type is None else _value(result)
 
@@ -313,7 +322,7 @@ class AgentService(BaseService):
         request = _Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
 
         async def execute(tell: Callable[[Event], None]) -> RunResult:
-            await self.start()
+            await request.wait_ready()
             return await self._execute(request.make_run(context, tell))
 
         return RunStream(execute)
@@ -388,6 +397,22 @@ class AgentService(BaseService):
             self._stopped_runs.discard(task)
 
 
+async def _started(start: Callable[[], Awaitable[None]], what: str, owner: Owner) -> None:
+    try:
+        await start()
+    except (AtlasError, asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as exc:  # foreign code
+        raise ServiceNotReadyError(f"{what} did not start: {error_text(exc)}", owner=str(owner)) from exc
+
+
+def _fixed_tokens(system: str | None, schemas: Iterable[ToolSchema]) -> int:
+    chars = len(system or "")
+    for schema in schemas:
+        chars += len(schema.name) + len(schema.description) + len(str(schema.parameters))
+    return chars // CHARS_PER_TOKEN
+
+
 def _price(prices: Prices) -> Price:
     cached = prices.cached_input if prices.cached_input is not None else prices.input
     return Price(prices.input, cached, prices.output)
@@ -416,6 +441,28 @@ class _Request:
                 raise TypeError(f"run() has no option {name!r}; {did_you_mean(name, _OVERRIDES, what='options')}")
         if overrides:
             self._limits = dataclasses.replace(self._limits, **overrides)
+        self._began = time.monotonic()
+
+    async def wait_ready(self) -> None:
+        """Start the agent if need be; the run's time counts from here."""
+        self._began = time.monotonic()
+        if self._agent.is_ready:
+            return
+        limit = self._limits.max_execution_time_seconds
+        ends = earlier(limit, CURRENT_RUN.get(), self._began)
+        timer = asyncio.timeout(None if ends is None else ends - self._began)
+        try:
+            async with timer:
+                await self._agent.start()
+        except TimeoutError as exc:
+            if not timer.expired():
+                raise
+            took = time.monotonic() - self._began
+            raise AgentTimeoutError(
+                f"agent {self._agent.parts.agent_id!r} did not start within {took:.3g} s",
+                limit=limit,
+                remedy="raise max_execution_time_seconds, or start the agent before its first run",
+            ) from exc
 
     def make_run(self, context: object, tell: Callable[[Event], None] | None) -> Run:
         plan = self._agent._plan  # noqa: SLF001  # the same module's
@@ -429,6 +476,7 @@ class _Request:
             audience=self._agent._audience,  # noqa: SLF001  # the same module's
             output=self._output,
             listener=tell,
+            began=self._began,
         )
 
 

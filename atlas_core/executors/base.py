@@ -35,6 +35,7 @@ class BaseToolExecutor(BaseService):
         self.tool_registry = tool_registry
         self._workers: Workers | None = None
         self._lifecycle = Lifecycle()
+        self._left: tuple[str, ...] = ()
 
     @property
     def workers(self) -> Workers:
@@ -49,8 +50,8 @@ class BaseToolExecutor(BaseService):
 
     @property
     def abandoned_calls(self) -> tuple[str, ...]:
-        """Calls that did not return in time and whose threads still run, by tool and call id."""
-        return () if self._workers is None else self._workers.abandoned
+        """Calls that did not return in time and go on; after `stop`, those that `stop` could not end."""
+        return self._left if self._workers is None else self._workers.abandoned
 
     @abstractmethod
     async def execute_batch(self, calls: Sequence[PreparedCall]) -> list[Outcome]:
@@ -92,8 +93,9 @@ class BaseToolExecutor(BaseService):
             await self._lifecycle.stop()
             workers, self._workers = self._workers, None
             if workers is not None:
+                here = [task for task in workers.strays if task.get_loop() is asyncio.get_running_loop()]
                 for task in tuple(workers.strays):
-                    task.cancel()
-                if workers.strays:
-                    await asyncio.wait(tuple(workers.strays), timeout=1.0)
-                workers.stop()
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+                if here:
+                    await asyncio.wait(here, timeout=1.0)
+                self._left = workers.stop()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import threading
 from typing import TYPE_CHECKING, Self
 
 from atlas_core.errors import AtlasError, ServiceNotReadyError
+from atlas_core.interfaces.flight import Flight
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 __all__ = ["BaseService"]
+
+_MAKING = threading.Lock()
 
 
 class BaseService:
@@ -22,8 +27,7 @@ class BaseService:
 
     _state: str = "new"
     _failure: BaseException | None = None
-    _starting: asyncio.Task[None] | None = None
-    _waiting: int = 0
+    _flight: Flight | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -36,39 +40,37 @@ class BaseService:
         Raises:
             ServiceNotReadyError: It was stopped, or an earlier start failed.
         """
-        while self._state != "ready":
-            self._refuse_if_ended()
-            if self._starting is None:
-                self._state = "starting"
-                self._starting = asyncio.ensure_future(self._start_once())
-            starting = self._starting
-            self._waiting += 1
-            try:
-                await asyncio.wait((starting,))
-            finally:
-                self._waiting -= 1
-                if not self._waiting and not starting.done():
-                    # Whoever asked for the start gave up, so that it must not go on unseen.
-                    starting.cancel()
-            if not starting.cancelled():
-                starting.result()
+        if self._state == "ready":
+            return
+        self._refuse_if_ended()
+        await self._start_flight().run(self._start_once)
+
+    def _start_flight(self) -> Flight:
+        # Made here, since subclasses need not call an `__init__` of ours.
+        with _MAKING:
+            if self._flight is None:
+                self._flight = Flight()
+            return self._flight
 
     async def _start_once(self) -> None:
+        if self._state == "ready":
+            return
+        self._refuse_if_ended()
+        self._state = "starting"
         task = asyncio.current_task()
         try:
             await self._start()
         except asyncio.CancelledError as exc:
-            if task is not None and task.cancelling():
-                self._state = "new" if self._state == "starting" else self._state
-                raise
-            self._fail(exc)
+            if task is None or not task.cancelling():
+                self._fail(exc)
+                self._refuse_if_ended()
+            self._state = "new" if self._state == "starting" else self._state
+            raise
         except BaseException as exc:
             self._fail(exc)
             raise
-        else:
-            self._state = "ready" if self._state == "starting" else self._state
-        finally:
-            self._starting = None
+        if self._state == "starting":
+            self._state = "ready"
 
     def _fail(self, exc: BaseException) -> None:
         self._state = "failed" if self._state == "starting" else self._state
@@ -79,7 +81,7 @@ class BaseService:
             raise ServiceNotReadyError(f"{type(self).__name__} was stopped", remedy="make a new one")
         if self._state == "failed":
             if isinstance(self._failure, AtlasError):
-                raise self._failure
+                raise copy.copy(self._failure)  # each with a traceback of its own
             raise ServiceNotReadyError(
                 f"{type(self).__name__} did not start: {self._failure!r}", remedy="make a new one"
             ) from self._failure
@@ -99,10 +101,8 @@ class BaseService:
         if self._state == "stopped":
             return
         before, self._state = self._state, "stopped"
-        if before == "starting" and self._starting is not None:
-            starting = self._starting
-            starting.cancel()
-            await asyncio.wait((starting,))
+        if before == "starting":
+            await self._start_flight().cancel()
         if before != "new":
             await self._stop()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from atlas_core.errors import ToolDefinitionError
@@ -113,6 +113,12 @@ class ObjectTool(Tool):
         build = getattr(self.inner, "build_arguments", None)
         return build(arguments) if callable(build) else arguments
 
+    @property
+    def plain_start(self) -> Callable[[], Any] | None:
+        """The object's `start` where that is a plain function, which may block and so belongs in a thread, or None."""
+        start = getattr(self.inner, "start", None)
+        return None if start is None or inspect.iscoroutinefunction(start) else start
+
     async def start(self) -> None:
         await _call(getattr(self.inner, "start", None))
 
@@ -175,6 +181,12 @@ class RenamedTool(Tool):
 
     def build_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return self.inner.build_arguments(arguments)
+
+    @property
+    def plain_start(self) -> Callable[[], Any] | None:
+        """What the inner tool has under that name."""
+        start: Callable[[], Any] | None = getattr(self.inner, "plain_start", None)
+        return start
 
     async def start(self) -> None:
         await self.inner.start()

@@ -119,6 +119,21 @@ class ToolRegistry:
         """
         return self._entry(name).checker
 
+    def find(self, name: str) -> str | None:
+        """Return the name under which a tool is registered; case, and `-` or `_`, make no difference."""
+        return name if name in self._entries else self._forms.get(tool_form(name))
+
+    def subset(self, names: Iterable[str]) -> ToolRegistry:
+        """Return a registry of its own with the tools of exactly these names, their owners and checkers.
+
+        Raises:
+            UnknownToolError: There is none of such a name.
+        """
+        part = ToolRegistry()
+        part._entries = {name: self._entry(name) for name in names}
+        part._forms = {tool_form(name): name for name in part._entries}
+        return part
+
     def select(self, names: Iterable[str]) -> list[Tool]:
         """Return the tools that names or patterns (`*`, `?`, `[abc]`) choose, each once, in name order.
 

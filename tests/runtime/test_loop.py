@@ -753,7 +753,13 @@ async def test_an_executor_that_breaks_its_contract_ends_the_run_with_its_name()
         async def execute_batch(self, calls: Any) -> list[Outcome]:
             raise ExecutorError("scheduler lost")
 
-    for kind, text in ((Few, "0 outcomes"), (Wrong, "a str"), (Gone, "cluster lost"), (Odd, "itself"), (Own, "sch")):
+    for kind, text in (
+        (Few, "0 outcomes"),
+        (Wrong, "returned 'x'"),
+        (Gone, "cluster lost"),
+        (Odd, "itself"),
+        (Own, "sch"),
+    ):
         async with Rig([[ToolCall.of("add", a=1, b=2), ToolCall.of("add", a=1, b=3)]], [add], executor=kind) as rig:
             with pytest.raises(ExecutorError, match=text) as caught:
                 await rig.agent.run("x")

@@ -14,19 +14,23 @@ import pytest
 from atlas_core import (
     AgentProfileSettings,
     AgentService,
+    AgentTimeoutError,
     CallStatus,
     FunctionTool,
+    RunEnded,
     RunOutcome,
     RunStarted,
+    RunWarning,
     ServiceNotReadyError,
     SyncToolExecutor,
+    TokenBudgetError,
     ToolCall,
     ToolContext,
     ToolRegistry,
     UnknownToolError,
     tool,
 )
-from atlas_core._runtime import invoke
+from atlas_core._runtime import dispatch, invoke
 from atlas_core._runtime.portal import Portal
 from atlas_core.testing import FakeLLM
 from tests.runtime.rig import BOTH, Rig
@@ -498,7 +502,7 @@ async def test_a_failed_start_is_told_again() -> None:
             raise OSError("no such file")
 
     async with Rig([], llm=Broken([])) as rig:
-        with pytest.raises(OSError, match="no such file"):
+        with pytest.raises(ServiceNotReadyError, match="a scripted model did not start: OSError: no such file"):
             await rig.agent.run("x")
         with pytest.raises(ServiceNotReadyError, match="no such file"):
             await rig.agent.run("x")
@@ -541,3 +545,229 @@ async def test_cancelling_the_one_who_iterates_cancels_the_run() -> None:
 def test_no_log_handler_is_installed() -> None:
     """Atlas logs under `atlas` and configures nothing."""
     assert not logging.getLogger("atlas").handlers
+
+
+# What foreign code does at the borders --------------------------------------------------------------------------------
+
+
+async def test_the_start_is_within_the_runs_time() -> None:
+    """A model that never gets ready does not hold the caller."""
+
+    class Never(FakeLLM):
+        async def _start(self) -> None:
+            await asyncio.sleep(30)
+
+    async with Rig([], llm=Never([]), max_execution_time_seconds=0.05) as rig:
+        with pytest.raises(AgentTimeoutError, match="did not start within"):
+            await rig.agent.run("x")
+
+
+async def test_an_executor_that_ignores_the_deadline_ends_as_the_runs_time_out(monkeypatch: Any) -> None:
+    """Not as a failure of its own."""
+    monkeypatch.setattr(dispatch, "OVERDUE_S", 0.1)
+
+    class Late(SyncToolExecutor):
+        async def execute_batch(self, calls: Any) -> Any:
+            await asyncio.sleep(30)
+
+    def act() -> None:
+        """Act."""
+
+    async with Rig([ToolCall("", "act")], [act], executor=Late, max_execution_time_seconds=0.05) as rig:
+        with pytest.raises(AgentTimeoutError, match="executor 'Late' did not stop") as caught:
+            await rig.agent.run("x")
+    assert [m.role for m in caught.value.messages] == ["user", "assistant", "tool"]
+
+
+async def test_a_run_that_a_plain_tool_started_ends_with_its_call() -> None:
+    """Cancelling the parent reaches a sub-agent behind the sync door."""
+    effects: list[str] = []
+
+    async def effect() -> None:
+        effects.append("begun")
+        await asyncio.sleep(30)
+        effects.append("late")
+
+    inner = Rig([ToolCall("", "effect")] * 3, [effect])
+
+    def delegate() -> str:
+        return str(inner.agent.run_sync("sub"))
+
+    async with Rig([ToolCall("", "delegate")], [delegate]) as rig:
+        task = asyncio.create_task(rig.agent.run("x"))
+        for _ in range(200):
+            if effects:
+                break
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        for _ in range(200):
+            if inner.observer.of(RunEnded):
+                break
+            await asyncio.sleep(0.02)
+    assert inner.observer.of(RunEnded)[0].outcome is RunOutcome.CANCELLED
+    assert effects == ["begun"]
+    await inner.agent.stop()
+    await inner.executor.stop()
+
+
+def test_an_interrupt_that_a_tool_raises_leaves_the_agent_usable() -> None:
+    """It reaches the caller, and the sync door's loop lives on."""
+
+    async def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    rig = Rig([ToolCall("", "interrupt"), "again"], [interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        rig.agent.run_sync("x")
+    assert rig.agent.run_sync("y") == "again"
+    rig.agent.stop_sync()
+
+
+async def test_a_plain_start_of_a_tool_blocks_nobody() -> None:
+    """It runs in a thread and within the call's time."""
+
+    class Blocking:
+        name = "blocking"
+        description = ""
+        schema: dict[str, Any] = {"type": "object", "properties": {}}
+        timeout_s = 0.1
+
+        def start(self) -> None:
+            time.sleep(0.6)
+
+        def execute(self) -> str:
+            return "done"
+
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.005)
+            ticks += 1
+
+    ticker = asyncio.create_task(tick())
+    async with Rig([ToolCall("", "blocking"), "x"], [Blocking()]) as rig:
+        answer = await rig.agent.run("x")
+    ticker.cancel()
+    assert answer.result.tool_results[0].status is CallStatus.TIMED_OUT
+    assert ticks >= 3
+
+
+async def test_what_stop_could_not_end_is_still_named_after_it(monkeypatch: Any) -> None:
+    """Threads and coroutines alike."""
+    monkeypatch.setattr(invoke, "GRACE_S", 0.05)
+    release = asyncio.Event()
+    free = threading.Event()
+
+    @tool(timeout_s=0.02)
+    async def stubborn() -> None:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    @tool(timeout_s=0.02)
+    def hanging() -> None:
+        free.wait(30)
+
+    async with Rig([[ToolCall("a", "stubborn"), ToolCall("b", "hanging")], "x"], [stubborn, hanging]) as rig:
+        await rig.agent.run("x")
+        await rig.executor.stop()
+        assert rig.executor.abandoned_calls == ("tool 'hanging', call 'b'", "tool 'stubborn'")
+        release.set()
+        free.set()
+        await asyncio.sleep(0.05)
+
+
+async def test_stop_sync_works_in_a_running_loop() -> None:
+    """Whether or not the agent was ever run."""
+    Rig([]).agent.stop_sync()
+
+
+def test_agents_that_are_dropped_leave_no_thread_behind() -> None:
+    """Even without a stop."""
+    import gc
+
+    for _ in range(5):
+        assert Rig(["hi"]).agent.run_sync("x") == "hi"
+    for _ in range(200):
+        gc.collect()
+        if not [t for t in threading.enumerate() if t.name == "atlas-loop"]:
+            return
+        time.sleep(0.02)
+    pytest.fail("the loops' threads are still there")
+
+
+@pytest.mark.parametrize(
+    ("limits", "error"),
+    [
+        ({"max_iterations": True}, TypeError),
+        ({"max_iterations": 2.5}, TypeError),
+        ({"max_iterations": "3"}, TypeError),
+        ({"max_iterations": None}, TypeError),
+        ({"max_execution_time_seconds": float("nan")}, TypeError),
+        ({"max_execution_time_seconds": "1"}, TypeError),
+        ({"max_tokens": 1.5}, TypeError),
+        ({"max_cost": -1}, ValueError),
+    ],
+)
+async def test_limits_of_a_wrong_type_are_refused(limits: dict[str, Any], error: type[Exception]) -> None:
+    """With the name and the value."""
+    async with Rig([]) as rig:
+        with pytest.raises(error, match=next(iter(limits))):
+            await rig.agent.run("x", **limits)
+
+
+async def test_a_long_system_prompt_counts_against_the_budget() -> None:
+    """It is part of what is sent."""
+    async with Rig([], max_tokens=50, system_prompt="x" * 4_000) as rig:
+        with pytest.raises(TokenBudgetError, match="1"):
+            await rig.agent.run("x")
+    assert not rig.llm.requests
+
+
+async def test_a_result_whose_own_methods_exit_is_a_failure_of_its_call() -> None:
+    """And so is an exception whose text exits."""
+
+    class Evil:
+        def __getattribute__(self, name: str) -> Any:
+            raise SystemExit(1)
+
+    class EvilError(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(1)
+
+    def result() -> Any:
+        return Evil()
+
+    def error() -> None:
+        raise EvilError
+
+    async with Rig([[ToolCall("", "result"), ToolCall("", "error")], "x"], [result, error]) as rig:
+        assert await rig.agent.run("x") == "x"
+    assert "EvilError: (its text can't be read)" in rig.tool_messages[1]
+
+
+async def test_a_thousand_calls_to_unknown_tools_cost_little() -> None:
+    """Only some are explained; long names are cut before they are compared."""
+
+    def real() -> None:
+        """Be there."""
+
+    calls = [ToolCall("", "x" * 30_000)] * 1_000
+    began = time.process_time()
+    async with Rig([calls, "x"], [real]) as rig:
+        answer = await rig.agent.run("x")
+    assert time.process_time() - began < 5
+    assert all(len(r.content) < 400 for r in answer.result.tool_results)
+
+
+async def test_a_pattern_that_matches_nothing_is_told() -> None:
+    """An agent without the tools it should have is hard to debug."""
+    async with Rig(["x"], offer=["nosuch*"]) as rig:
+        await rig.agent.run("x")
+    assert "'nosuch*', which matches no tool" in rig.observer.of(RunWarning)[0].text
