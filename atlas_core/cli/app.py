@@ -1,22 +1,21 @@
 """Puts the commands together, runs one, and turns whatever it raises into a message and an exit status."""
 
-import contextlib
 import logging
-import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from atlas_core._version import __version__
-from atlas_core.cli import chat, config, connections, explain, init, plugins, tools, trace
+from atlas_core.cli import chat, config, connections, explain, init, plugins, streams, tools, trace
 from atlas_core.cli import run as run_once
-from atlas_core.cli.output import DEBUG, abandon_output, fail, flush, prepare_streams, say
+from atlas_core.cli.log import shown_log
+from atlas_core.cli.output import DEBUG, fail, say, write_error
 from atlas_core.cli.status import ExitStatus, Interrupted, status_of
 from atlas_core.errors import AtlasError
 
-__all__ = ["app", "end_process", "run"]
+__all__ = ["app", "run"]
 
 app = typer.Typer(
     name="atlas",
@@ -55,38 +54,71 @@ def _options(
 ) -> None:
     DEBUG.on = debug
     if debug:
-        logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger().setLevel(logging.DEBUG)
         logging.getLogger("asyncio").setLevel(logging.INFO)
 
 
-def run(words: Sequence[str]) -> int:
-    """Run the command that the words name and return its exit status."""
-    prepare_streams()
+def run(words: Sequence[str], *, goes_on: bool = True) -> int:
+    """Run the command that the words name and return its exit status.
+
+    Args:
+        words: What follows `atlas`.
+        goes_on: Whether the program does anything afterwards.
+    """
     DEBUG.on = False
+    if streams.is_closed(sys.stdout):
+        streams.prepare()
+        fail("standard output is closed; send it to /dev/null to do without the answer")
+        return ExitStatus.USAGE
+    streams.prepare()
+    before = sys.stdout, sys.stderr
     try:
-        status = _run(words)
-    except BrokenPipeError:
-        status = ExitStatus.BROKEN_PIPE
+        with shown_log():
+            return int(_flushed(_status(words)))
+    finally:
+        streams.release(restore=goes_on)
+        if goes_on:
+            sys.stdout, sys.stderr = before  # typer replaces them where a pipe broke
+
+
+def _flushed(status: int) -> int:
+    """Return the status, or that of an output which can't be written."""
+    try:
+        streams.flush()
+    except (BrokenPipeError, streams.OutputError) as exc:
+        return _unwritten(exc)
+    return status
+
+
+def _unwritten(error: BrokenPipeError | streams.OutputError) -> int:
+    streams.abandon()
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.BROKEN_PIPE
+    fail(error)
+    return ExitStatus.FAILED
+
+
+def _status(words: Sequence[str]) -> int:
+    """Run a command; whatever it raises becomes a message and a status."""
+    try:
+        return _run(words)
+    except (BrokenPipeError, streams.OutputError) as exc:
+        return _unwritten(exc)
     except Interrupted as exc:
-        status = exc.status
+        return exc.status
     except AtlasError as exc:
         fail(exc)
-        status = status_of(exc)
+        return status_of(exc)
     except (Exception, SystemExit) as exc:  # noqa: BLE001  # the last border; a plugin's code may raise anything
         if DEBUG.on:
             fail(exc)
         else:
             fail(f"unexpected {type(exc).__name__}: {exc}; `atlas --debug ...` shows where")
-        status = ExitStatus.FAILED
-    if status == ExitStatus.BROKEN_PIPE or not flush():
-        abandon_output()
-        return ExitStatus.BROKEN_PIPE
-    return int(status)
+        return ExitStatus.FAILED
 
 
 def _run(words: Sequence[str]) -> int:
     command = typer.main.get_command(app)
-    streams = sys.stdout, sys.stderr
     try:
         status = command.main(args=list(words), prog_name="atlas", standalone_mode=False)
     except SystemExit as exc:
@@ -95,18 +127,20 @@ def _run(words: Sequence[str]) -> int:
             raise BrokenPipeError from exc
         raise
     except Exception as exc:
-        show, status = getattr(exc, "show", None), getattr(exc, "exit_code", None)
-        if show is None or status is None:
+        if not hasattr(exc, "format_message"):
             raise
-        show(sys.stderr)  # wrong usage, whichever package the parser's exceptions come from
-    finally:
-        sys.stdout, sys.stderr = streams
+        return _tell_usage(exc)
     return status if isinstance(status, int) else ExitStatus.OK
 
 
-def end_process(status: int) -> NoReturn:
-    """End the process without waiting for threads of tools that were interrupted and can't be stopped."""
-    logging.shutdown()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    os._exit(status)
+def _tell_usage(error: Any) -> int:
+    """Tell of wrong usage in the words of the parser, whichever package its exceptions come from."""
+    context = getattr(error, "ctx", None)
+    text = str(error.format_message())
+    if type(error).__name__ == "NoArgsIsHelpError":
+        write_error(f"{text}\n")
+    else:
+        text = " ".join(text.split()).removesuffix(".")
+        command = context.command_path if context is not None else "atlas"
+        fail(f"{text[:1].lower()}{text[1:]}; `{command} --help` tells the usage")
+    return int(error.exit_code)

@@ -4,15 +4,13 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from atlas_core.cli.options import EnvOption, ProfileOption, SettingsOption
+from atlas_core.cli.options import EnvOption, ProfileOption, SettingsOption, TraceOption, input_lines
 from atlas_core.cli.output import fail, say
 from atlas_core.cli.run import drain
 from atlas_core.cli.status import ExitStatus, Interrupted
+from atlas_core.cli.streams import OutputError, is_closed
 from atlas_core.errors import AtlasError
 
 if TYPE_CHECKING:
@@ -32,9 +30,7 @@ PROMPT = "you> "
 
 def chat(
     profile: ProfileOption = None,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="FILE", help="Append every event to a JSON Lines file.")
-    ] = None,
+    trace: TraceOption = None,
     settings: SettingsOption = None,
     env: EnvOption = None,
 ) -> int:
@@ -109,7 +105,7 @@ def _answer(loop: "Interruptible", agent: "Agent", question: str, thread: _Threa
         if exc.status != ExitStatus.INTERRUPTED:
             raise
         say("(stopped)")
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputError):
         raise
     except AtlasError as exc:
         fail(exc)
@@ -119,8 +115,8 @@ def _answer(loop: "Interruptible", agent: "Agent", question: str, thread: _Threa
 
 def _lines() -> Iterator[str]:
     """Yield what a person types, or the lines of a pipe, until their end."""
-    if not sys.stdin.isatty():
-        yield from sys.stdin
+    if is_closed(sys.stdin) or not sys.stdin.isatty():
+        yield from input_lines()
         return
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives `input` editing and a history

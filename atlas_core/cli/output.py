@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
-from io import TextIOWrapper
 
+from atlas_core.cli.streams import output, write
 from atlas_core.errors import PluginError
 from atlas_core.observers.text import printable
 from atlas_core.settings.secrets import masked
 
-__all__ = ["DEBUG", "abandon_output", "fail", "flush", "prepare_streams", "say", "say_json", "say_table", "warn"]
+__all__ = ["DEBUG", "fail", "say", "say_json", "say_table", "say_value", "warn", "write_error"]
 
 
 class _Debug:
@@ -26,22 +25,20 @@ class _Debug:
 DEBUG = _Debug()
 
 
-def prepare_streams() -> None:
-    """Let no character end the program: what a stream's encoding lacks is spelt out."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")
-
-
 def say(text: str = "") -> None:
     """Write a line to standard output; control characters in it are spelt out."""
-    sys.stdout.write(f"{printable(text)}\n")
+    write(f"{printable(text)}\n")
+
+
+def say_value(text: str) -> None:
+    """Write a foreign text and a line end: to a pipe as it is, to a screen with its control characters spelt out."""
+    write(f"{printable(text) if output().isatty() else text}\n")
 
 
 def say_json(value: object) -> None:
     """Write one JSON value to standard output, in ASCII where a terminal could misread it."""
-    plain = sys.stdout.isatty() or not (sys.stdout.encoding or "").lower().startswith("utf")
-    sys.stdout.write(json.dumps(value, ensure_ascii=plain, indent=2, default=str) + "\n")
+    plain = output().isatty() or not (output().encoding or "").lower().startswith("utf")
+    write(json.dumps(value, ensure_ascii=plain, indent=2, default=str) + "\n")
 
 
 def say_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -50,7 +47,7 @@ def say_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)]
-        sys.stdout.write("  ".join([*cells, line[-1]]).rstrip() + "\n")
+        write("  ".join([*cells, line[-1]]).rstrip() + "\n")
 
 
 def warn(text: object) -> None:
@@ -64,32 +61,18 @@ def fail(error: BaseException | str) -> None:
     if not DEBUG.on or isinstance(error, str):
         return
     if isinstance(error, PluginError) and error.cause:
-        _write_error(error.cause)
-    _write_error("".join(traceback.format_exception(error)))
+        write_error(error.cause)
+    write_error("".join(traceback.format_exception(error)))
 
 
 def _complain(kind: str, text: str) -> None:
-    _write_error(f"atlas: {kind}: {text}\n")
+    write_error(f"atlas: {kind}: {text}\n")
 
 
-def _write_error(text: str) -> None:
+def write_error(text: str) -> None:
+    """Write to standard error, secrets masked and control characters spelt out."""
+    if sys.stderr is None:
+        return
     with contextlib.suppress(OSError, ValueError):  # nobody listens
         sys.stderr.write(printable(str(masked(text))))
         sys.stderr.flush()
-
-
-def flush() -> bool:
-    """Flush standard output; return whether somebody still reads it."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return False
-    return True
-
-
-def abandon_output() -> None:
-    """Send what standard output still holds nowhere: Python flushes it once more at its end, and would complain."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

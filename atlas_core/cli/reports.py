@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from atlas_core import events as ev
-from atlas_core.cli.output import say_json
+from atlas_core.cli.output import say_json, say_value, warn, write_error
 from atlas_core.messages import RunOutcome
-from atlas_core.observers.text import printable
 from atlas_core.settings.secrets import masked
 
 if TYPE_CHECKING:
@@ -32,14 +30,13 @@ class Heading:
                 self._notice = event.notice
                 _tell(f"model: {event.model}")
             case ev.RunWarning():
-                _tell(f"warning: {event.text}")
+                warn(event.text)
             case ev.RunEnded(parent_run_id=None) if self._notice:
                 _tell(f"note: {self._notice}")
 
 
 def _tell(text: str) -> None:
-    sys.stderr.write(f"{printable(text)}\n")
-    sys.stderr.flush()
+    write_error(f"{text}\n")
 
 
 class PlainAnswer:
@@ -49,7 +46,7 @@ class PlainAnswer:
         """Write the answer."""
         match event:
             case ev.RunEnded(parent_run_id=None, outcome=RunOutcome.ANSWERED):
-                sys.stdout.write(f"{event.output if not sys.stdout.isatty() else printable(event.output)}\n")
+                say_value(event.output)
             case ev.RunEnded(parent_run_id=None, outcome=RunOutcome.DECLINED):
                 _tell(f"declined: {event.output}")
 

@@ -1,15 +1,23 @@
 """`atlas run`: one question, the chain as it happens, the answer."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atlas_core.cli.options import EnvOption, ProfileOption, SettingsOption
+from atlas_core.cli.options import (
+    EnvOption,
+    JsonOption,
+    ProfileOption,
+    SettingsOption,
+    TraceOption,
+    claim_output,
+    read_input,
+)
 from atlas_core.cli.status import ExitStatus
+from atlas_core.cli.streams import OutputError
 
 if TYPE_CHECKING:
     from atlas_core.events import Observer
@@ -17,18 +25,18 @@ if TYPE_CHECKING:
     from atlas_core.kernel import Kernel
     from atlas_core.observers.console import ConsoleTree
 
-__all__ = ["drain", "run"]
+__all__ = ["drain", "raise_broken", "run"]
 
 
 def run(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to ask; - reads standard input.")],
     *,
     profile: ProfileOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer and nothing else.")] = False,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="FILE", help="Append every event to a JSON Lines file.")
-    ] = None,
+    as_json: JsonOption = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the answer and nothing else.", callback=claim_output)
+    ] = False,
+    trace: TraceOption = None,
     settings: SettingsOption = None,
     env: EnvOption = None,
 ) -> int:
@@ -42,7 +50,7 @@ def run(
     """
     if as_json and quiet:
         raise typer.BadParameter("--json and --quiet exclude each other")
-    question = sys.stdin.read() if text == "-" else text
+    question = read_input("TEXT") if text == "-" else text
     if not question.strip():
         raise typer.BadParameter("the text is empty", param_hint="TEXT")
     from atlas_core.cli.reports import Heading, JsonReport, PlainAnswer
@@ -100,6 +108,7 @@ async def drain(agent: "Agent", question: str, tree: "ConsoleTree | None", histo
 
     Raises:
         BrokenPipeError: Nobody reads the tree any more; the run was cancelled.
+        OutputError: It can't be written; the run was cancelled.
     """
     from atlas_core.events import RunEnded
 
@@ -109,10 +118,23 @@ async def drain(agent: "Agent", question: str, tree: "ConsoleTree | None", histo
         async for event in stream:
             if isinstance(event, RunEnded) and event.parent_run_id is None:
                 outcome = str(event.outcome)
-            if tree is not None and tree.broken is not None:
-                raise tree.broken
+            if tree is not None:
+                raise_broken(tree)
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
             await close()
     return outcome
+
+
+def raise_broken(tree: "ConsoleTree") -> None:
+    """Raise why a tree could not be drawn, if it could not.
+
+    Raises:
+        BrokenPipeError: Nobody reads it any more.
+        OutputError: It can't be written.
+    """
+    if isinstance(tree.broken, BrokenPipeError):
+        raise tree.broken
+    if tree.broken is not None:
+        raise OutputError(tree.broken) from tree.broken

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any, NoReturn, Self, TypeVar
 
+from atlas_core.cli.output import warn
+from atlas_core.cli.process import LEFT
 from atlas_core.cli.status import Interrupted
 
 __all__ = ["Interruptible"]
 
 _T = TypeVar("_T")
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+GRACE_S = 2.0
+"""How long tasks and threads may take to end once the work is over; the executors gave tools their time before."""
 _NOTE = b"\natlas: stopping; once more ends it at once\n"
 
 
@@ -47,10 +52,24 @@ class Interruptible:
         self._closing = True
         self._threads.hurried = isinstance(exc, (Interrupted, KeyboardInterrupt))
         try:
-            self._runner.close()
+            self._close()
         finally:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
+
+    def _close(self) -> None:
+        """Close the loop in bounded time: a task may ignore that it was cancelled, and a thread knows no such thing."""
+        loop = self._runner.get_loop()
+        ends = loop.time() + GRACE_S
+        tasks = loop.run_until_complete(_end_tasks(ends))
+        threads = 0 if self._threads.hurried else self._threads.wait(ends - loop.time())
+        if tasks or threads:
+            left = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((tasks, "task"), (threads, "thread")) if n]
+            warn(f"{' and '.join(left)} did not end within {GRACE_S:g} s, and will end with the process")
+            LEFT.append(self)
+        if not tasks:
+            self._threads.hurried = True
+            self._runner.close()
 
     def run(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Run to the end.
@@ -98,10 +117,46 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
+async def _end_tasks(ends: float) -> int:
+    """Cancel all other tasks and close what they iterated over; return how many did not end in time."""
+    loop = asyncio.get_running_loop()
+
+    async def wait(tasks: set[asyncio.Task[Any]]) -> int:
+        if tasks:
+            await asyncio.wait(tasks, timeout=max(0.0, ends - loop.time()))
+        return sum(not task.done() for task in tasks)
+
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    return await wait(others) or await wait({asyncio.ensure_future(loop.shutdown_asyncgens())})
+
+
 class _Threads(ThreadPoolExecutor):
-    """The loop's threads; after an interruption what still runs in them is not waited for."""
+    """The loop's threads; those that do not end in time are not waited for.
+
+    Attributes:
+        hurried: Whether they are not waited for at all, as after an interruption.
+    """
 
     hurried = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unfinished: set[Future[Any]] = set()
+
+    def submit(self, fn: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
+        """Take a piece of work, and remember it until it is done."""
+        future = super().submit(fn, *args, **kwargs)
+        self._unfinished.add(future)
+        future.add_done_callback(self._unfinished.discard)
+        return future
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait until all work is done, or the time is over; return how many pieces are not."""
+        futures = tuple(self._unfinished)
+        concurrent.futures.wait(futures, timeout=max(0.0, timeout_s))
+        return sum(not future.done() for future in futures)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait and not self.hurried, cancel_futures=cancel_futures or self.hurried)

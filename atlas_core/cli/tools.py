@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from atlas_core.cli.options import EnvOption, JsonOption, ProfileOption, SettingsOption
-from atlas_core.cli.output import fail, say, say_json, say_table, warn
+from atlas_core.cli.options import EnvOption, JsonOption, ProfileOption, SettingsOption, claim_output, read_input
+from atlas_core.cli.output import fail, say, say_json, say_table, say_value, warn
 from atlas_core.cli.status import ExitStatus
 from atlas_core.errors import UnknownToolError
 from atlas_core.names import did_you_mean, find_name
@@ -112,6 +112,8 @@ def call(
 ) -> int:
     """Call a tool of the enabled plugins and print its result, as a model would see it.
 
+    What the tool prints by itself goes to standard error.
+
     The arguments are checked as a model's are. Agents' permissions don't apply: you call it, not an agent.
 
     Exit status: 0 it returned, 1 it failed, 2 there is no such tool or the arguments don't fit.
@@ -119,18 +121,15 @@ def call(
     from atlas_core.cli.running import Interruptible
     from atlas_core.tools.results import encode_result
 
-    text = sys.stdin.read() if arguments == "-" else arguments
+    claim_output(True)
+    text = read_input("[JSON]") if arguments == "-" else arguments
     with Interruptible() as loop:
         outcome = loop.run(lambda: _call(name, text, profile, settings, env))
     if not outcome.ok:
         fail(f"tool {name!r}: {str(outcome.status).replace('_', ' ')}: {outcome.error}")
         return ExitStatus.USAGE if outcome.status == "invalid_arguments" else ExitStatus.FAILED
     encoded = encode_result(outcome.value, max_chars=sys.maxsize).text
-    # A screen is protected from what a tool returns; a pipe gets it as it is.
-    if sys.stdout.isatty():
-        say(encoded)
-    else:
-        sys.stdout.write(f"{encoded}\n")
+    say_value(encoded)
     return ExitStatus.OK
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from atlas_core.cli.output import fail, warn
+from atlas_core.cli.run import raise_broken
 from atlas_core.cli.status import ExitStatus
 
 __all__ = ["app"]
@@ -35,8 +36,7 @@ def show(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that 
         for line in read_trace(file):
             if line.event is not None:
                 tree.on_event(line.event)
-                if tree.broken is not None:
-                    raise tree.broken
+                raise_broken(tree)
                 continue
             warn(f"{file}:{line.number}: {line.problem}")
             broken = broken or not line.cut

@@ -163,7 +163,7 @@ def test_only_who_asks_to_look_is_looked_for(world: World, atlas: Atlas, serve: 
     [
         pytest.param(["llama", "--look"], "--look finds servers for provider 'openai', not 'llama'", id="provider"),
         pytest.param(["opanai", "--look"], "did you mean 'openai'?", id="no template"),
-        pytest.param(["--look", "--port", "0"], "Invalid value for '--port'", id="no port"),
+        pytest.param(["--look", "--port", "0"], "invalid value for '--port'", id="no port"),
     ],
 )
 def test_wrong_use_of_look(atlas: Atlas, words: list[str], told: str) -> None:

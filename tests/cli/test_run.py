@@ -122,8 +122,10 @@ def test_json_and_status_of_what_is_no_answer(
         pytest.param(["x", "--env", "prod"], 2, "", "environment 'prod'", id="environment"),
         pytest.param(["  "], 2, "", "the text is empty", id="empty text"),
         pytest.param(["x", "--json", "-q"], 2, "", "exclude each other", id="json and quiet"),
-        pytest.param(["x", "--profle", "y"], 2, "", "No such option", id="misspelt option"),
-        pytest.param([], 2, "", "Missing argument 'TEXT'", id="no text"),
+        pytest.param(["x", "--profle", "y"], 2, "", "atlas: error: no such option: --profle (", id="misspelt option"),
+        pytest.param(
+            [], 2, "", "atlas: error: missing argument 'TEXT'; `atlas run --help` tells the usage\n", id="no text"
+        ),
     ],
 )
 def test_statuses_and_messages(atlas: Atlas, words: list[str], status: int, out: str, err: str) -> None:
