@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -126,11 +127,23 @@ def _run(words: Sequence[str]) -> int:
         if isinstance(exc.__context__, OSError):
             raise BrokenPipeError from exc
         raise
+    except OSError as exc:
+        if _raised_in(exc) in {"typer", "click"}:  # the parser could not write its help
+            raise streams.OutputError(exc) from exc
+        raise
     except Exception as exc:
         if not hasattr(exc, "format_message"):
             raise
         return _tell_usage(exc)
     return status if isinstance(status, int) else ExitStatus.OK
+
+
+def _raised_in(error: BaseException) -> str:
+    """Return the package whose code raised an error."""
+    frame = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):  # noqa: B007  # the last one is meant
+        pass
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] if frame is not None else ""
 
 
 def _tell_usage(error: Any) -> int:

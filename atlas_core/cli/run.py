@@ -53,6 +53,8 @@ def run(
     question = read_input("TEXT") if text == "-" else text
     if not question.strip():
         raise typer.BadParameter("the text is empty", param_hint="TEXT")
+    if any("\ud800" <= sign <= "\udfff" for sign in question):  # how Python spells bytes that are no text
+        raise typer.BadParameter("the text is not valid in this system's encoding", param_hint="TEXT")
     from atlas_core.cli.reports import Heading, JsonReport, PlainAnswer
     from atlas_core.cli.sessions import make_kernel
 

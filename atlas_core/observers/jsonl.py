@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
+import select
+import stat
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
@@ -17,13 +22,14 @@ from atlas_core.observers.reading import event_from_dict
 from atlas_core.settings.secrets import masked
 
 if TYPE_CHECKING:
-    import os
-
     from atlas_core.events import Event
 
 __all__ = ["JsonLinesTrace", "TraceLine", "read_trace"]
 
 log = logging.getLogger("atlas.observers")
+
+PATIENCE_S = 1.0
+"""How long one write may wait where a pipe is full; the run waits too."""
 
 
 class JsonLinesTrace:
@@ -32,10 +38,12 @@ class JsonLinesTrace:
     The file opens at `start`, at `with`, or at the first event, and holds whole lines whatever happens to the
     process. What looks like a secret is masked. A failing write is logged once, ends the writing and nothing else.
 
+    A pipe needs a reader when it is opened, and one that keeps up: a write waits for it no longer than a second.
+
     Args:
-        path: The file; a new one is made, events are added to an existing one.
+        path: A file, a terminal or the like, or a named pipe; a new file is made, events are added to an existing one.
     Raises:
-        SettingsError: The file's folder does not exist, or the path is a folder.
+        SettingsError: The file's folder does not exist, or the path is a folder, a disk or a socket.
 
     Attributes:
         path: The file.
@@ -49,11 +57,15 @@ class JsonLinesTrace:
         self._closed = False
         self._lock = threading.Lock()  # runs may live on several loops
         try:
-            is_folder, has_folder = self.path.is_dir(), self.path.parent.is_dir()
+            mode = self.path.stat().st_mode if self.path.exists() else stat.S_IFREG
+            has_folder = self.path.parent.is_dir()
         except OSError as exc:
             raise self._refusal(exc) from exc
-        if is_folder:
+        if stat.S_ISDIR(mode):
             raise SettingsError(f"trace file {str(self.path)!r} is a folder", remedy="name a file inside it")
+        if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
+            kind = "a disk" if stat.S_ISBLK(mode) else "a socket"
+            raise SettingsError(f"trace file {str(self.path)!r} is {kind}", remedy="name a file")
         if not has_folder:
             raise SettingsError(
                 f"trace file {str(self.path)!r} can't be written: its folder does not exist",
@@ -61,6 +73,10 @@ class JsonLinesTrace:
             )
 
     def _refusal(self, exc: OSError) -> SettingsError:
+        if exc.errno == errno.ENXIO:
+            return SettingsError(
+                f"trace file {str(self.path)!r} is a pipe that nobody reads", remedy="start its reader first"
+            )
         reason = exc.strerror or str(exc)
         return SettingsError(f"trace file {str(self.path)!r} can't be written: {reason}", remedy="choose another file")
 
@@ -79,7 +95,9 @@ class JsonLinesTrace:
     def _open(self) -> FileIO:
         if self._file is None:
             cut = _ends_amid_a_line(self.path)
-            self._file, self._closed = self.path.open("ab", buffering=0), False
+            # `Path.open` takes no opener. `close` closes it.
+            file = open(self.path, "ab", buffering=0, opener=_open_at_once)  # noqa: SIM115
+            self._file, self._closed = file, False
             if cut:
                 self._file.write(b"\n")
         return self._file
@@ -92,7 +110,7 @@ class JsonLinesTrace:
             line = _encoded(event)
             try:
                 # One write for the whole line, past any buffer: a crash can't leave half of an earlier event.
-                self._open().write(line)
+                _write_all(self._open(), line)
             except OSError as exc:
                 self.error = exc
                 log.warning("trace file %r can't be written, events are lost from here on: %s", str(self.path), exc)
@@ -122,6 +140,23 @@ class JsonLinesTrace:
 
     def __repr__(self) -> str:
         return f"JsonLinesTrace({str(self.path)!r})"
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # Opening a pipe that nobody reads would wait for a reader, perhaps for ever.
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+
+
+def _write_all(file: FileIO, line: bytes) -> None:
+    """Write a line; a pipe or a terminal that is full gets a second to make room."""
+    written = file.write(line) or 0
+    ends = time.monotonic() + PATIENCE_S
+    while written < len(line):
+        room = select.poll()
+        room.register(file, select.POLLOUT)
+        if not room.poll(max(0.0, ends - time.monotonic()) * 1_000):
+            raise BlockingIOError(errno.EAGAIN, "its reader does not keep up")
+        written += file.write(line[written:]) or 0
 
 
 def _encoded(event: Event) -> bytes:
