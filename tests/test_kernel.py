@@ -322,7 +322,7 @@ async def test_a_tool_offered_twice_is_an_error_naming_both_owners_in_both_order
 @pytest.mark.parametrize(
     ("profile", "text"),
     [
-        ({"type": "reakt"}, r"agent type named 'reakt' \(key ai.agents.profiles.connections.one.type.*did you mean 'react'"),
+        ({"type": "reakt"}, r"named 'reakt' \(key ai.agents.profiles.connections.one.type.*did you mean 'react'"),
         ({"connection_name": "mian"}, r"'mian'.*did you mean 'main'"),
         ({"tools": ["ad"]}, r"named 'ad'.*key ai.agents.profiles.connections.one.tools.*did you mean 'add'"),
         ({"executor": "sink"}, "did you mean 'sync'"),

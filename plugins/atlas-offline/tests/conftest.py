@@ -41,7 +41,7 @@ def read_length(question: str) -> dict[str, object] | None:
 @tool(effects="read", hints=ToolHints(parse=read_sum, examples=(Example("What is 2 + 2?", {"expression": "2 + 2"}),)))
 def calculator(expression: str) -> float:
     """Evaluate a sum."""
-    return eval(expression, {"__builtins__": {}})  # only digits and signs pass `read_sum`
+    return float(eval(expression, {"__builtins__": {}}))  # only digits and signs pass `read_sum`
 
 
 @tool(effects="read", hints=ToolHints(parse=read_length))
@@ -103,7 +103,8 @@ async def ask() -> AsyncIterator[Ask]:
         settings = AgentProfileSettings(name="offline_test", tools=("*",))
         agent = AgentService(settings, OfflineLLM(), SyncToolExecutor(registry))
         agents.append(agent)
-        return await agent.run(question, history, **overrides)
+        answer: Answer = await agent.run(question, history, **overrides)
+        return answer
 
     yield run
     for agent in agents:

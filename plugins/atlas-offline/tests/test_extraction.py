@@ -104,6 +104,7 @@ def replace_text(old: str, new: str) -> str:
 
 def make(schemas: Any, function: Any) -> ToolSchema:
     """Return the schema of one function."""
+    schema: ToolSchema
     (schema,) = schemas(function)
     return schema
 

@@ -7,6 +7,7 @@ import stat
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from atlas_standard_tools._rooted import PathError, Root
@@ -222,7 +223,7 @@ def test_names_with_a_dot_in_front_are_hidden_unless_switched_on(root: Path, tmp
 # --- reading
 
 
-def _over(tmp_path: Path, data: bytes, **options: int) -> Files:
+def _over(tmp_path: Path, data: bytes, **options: Any) -> Files:
     (tmp_path / "f.txt").write_bytes(data)
     return Files(FilesOptions(root=tmp_path, **options), root=tmp_path)
 

@@ -193,4 +193,4 @@ def test_options_are_frozen() -> None:
         {"time": {"timezone": "Tokyo"}, "fetch": {"allowed_private_networks": ["10.0.0.0/8"]}}
     )
     with pytest.raises(ValidationError, match="frozen"):
-        options.time.timezone = "UTC"  # type: ignore[misc]  # that is the point
+        options.time.timezone = "UTC"
