@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from atlas_core.structured import MessageMetadata as MessageMetadata
     from atlas_core.structured import MessageType as MessageType
     from atlas_core.structured import StructuredMessage as StructuredMessage
+    from atlas_core.toolkit import AgentToolkit as AgentToolkit
     from atlas_core.tools.function import FunctionTool as FunctionTool
     from atlas_core.tools.function import tool as tool
     from atlas_core.tools.registry import ToolRegistry as ToolRegistry
@@ -230,6 +231,7 @@ _HOMES = {
     "owner": ("Owner",),
     "settings.models": ("AgentProfileSettings", "AtlasSettings"),
     "structured": ("MessageMetadata", "MessageType", "StructuredMessage"),
+    "toolkit": ("AgentToolkit",),
     "tools.function": ("FunctionTool", "tool"),
     "tools.registry": ("ToolRegistry",),
     "tools.strict": ("strict_parameters",),
