@@ -209,7 +209,10 @@ class ConsoleTree:
             if not run.streamed:
                 self._line("answer", event.output, depth=depth, tone="answer", last=True)
         elif self._errors or run.depth:
-            self._line(str(event.outcome), event.error or "no answer", depth=depth, tone="failure", last=True)
+            why = event.error or "no answer"
+            if event.error_type and not why.startswith(event.error_type):
+                why = f"{event.error_type}: {why}"
+            self._line(str(event.outcome), why, depth=depth, tone="failure", last=True)
         if not run.depth:
             self._used(event)
             self._head("note", run.notice)
