@@ -22,6 +22,7 @@ from atlas_core.interfaces.executors import ToolExecutorProtocol
 from atlas_core.interfaces.flight import Flight
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
+from atlas_core.llm.chain import ConnectionChain
 from atlas_core.llm.manager import LLMManager
 from atlas_core.making import make
 from atlas_core.names import did_you_mean, prefixed, same_name
@@ -235,7 +236,7 @@ class Kernel(BaseService):
             f"ai.connections.{wanted}.backend",
             lambda: self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name"),
         )
-        prices = {n: c.prices for n, c in self.settings.ai.connections.items() if c.prices is not None}
+        prices = ConnectionChain.of(self.loaded, connection).prices
         if settings.max_cost is not None and connection not in prices:
             raise SettingsError(
                 f"max_cost can't be kept: connection {connection!r} has no prices",

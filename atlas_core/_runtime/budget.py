@@ -59,7 +59,7 @@ class Budget:
     Args:
         max_tokens: Bound of input and output tokens over all requests, or None.
         max_cost: Bound of the cost, or None.
-        prices: By connection; a connection without costs nothing that could be told.
+        prices: By connection, of those that may answer; a connection without costs nothing that could be told.
         connection: The connection that is asked first.
         parent: The budget of the run that started this one, which everything counts against as well.
         fixed_tokens: About what each request holds besides messages.
@@ -85,6 +85,8 @@ class Budget:
         self._held_tokens = 0
         self._held_cost = 0.0
         self._next_input = fixed_tokens
+        self.estimates = False
+        """Whether a server counted nothing, so that bounds are kept by estimates."""
         self._bounded: bool = (
             max_tokens is not None or max_cost is not None or (parent is not None and parent.is_bounded)
         )
@@ -109,8 +111,10 @@ class Budget:
         if not self._bounded:
             return NOTHING
         output = max_output_tokens or 1
-        price = self._prices.get(self._connection)
-        cost = (self._next_input * price.input + output * price.output) / MILLION if price is not None else 0.0
+        # Any of them may have to answer, so the dearest counts.
+        cost = (
+            max((self._next_input * p.input + output * p.output for p in self._prices.values()), default=0.0) / MILLION
+        )
         wanted = Reservation(self._next_input + output, cost)
         budget: Budget | None = self
         while budget is not None:
@@ -148,24 +152,28 @@ class Budget:
         if self._bounded:
             self._hold(reservation, -1)
 
-    def settle(self, reservation: Reservation, usage: Usage, connection: str = "") -> Usage:
+    def settle(self, reservation: Reservation, usage: Usage, answer: ChatMessage, connection: str = "") -> Usage:
         """Book what a request used, and return the usage with its cost.
 
         Args:
             reservation: What was set aside for it.
-            usage: What the server counted; where it counted nothing, the estimate of the input stands.
+            usage: What the server counted. Where it counted nothing and there is a bound, estimates are booked.
+            answer: What it answered.
             connection: What answered, if it is another one than was asked.
         """
+        counted = bool(usage.input_tokens or usage.output_tokens)
+        booked = usage
+        if self._bounded and not counted:
+            self.estimates = True
+            booked = replace(usage, input_tokens=self._next_input, output_tokens=estimate_tokens([answer]) or 1)
         price = self._prices.get(connection or self._connection)
-        if price is not None:
-            usage = replace(usage, cost=price.of(usage))
+        cost = price.of(booked) if price is not None else 0.0
         if self._bounded:
             self._hold(reservation, -1)
-            counted = usage.input_tokens + usage.output_tokens
-            self._book(counted or self._next_input, usage.cost)
+            self._book(booked.input_tokens + booked.output_tokens, cost)
             if counted:
                 self._next_input = usage.input_tokens
-        return usage
+        return replace(usage, cost=cost) if price is not None else usage
 
     def _book(self, tokens: int, cost: float) -> None:
         self._tokens += tokens

@@ -241,7 +241,10 @@ class Run:
             raise
         response = reply.response
         usage = response.usage if response.usage.requests else replace(response.usage, requests=1)
-        usage = self._budget.settle(reserved, usage, response.connection)
+        told = self._budget.estimates
+        usage = self._budget.settle(reserved, usage, response.message, response.connection)
+        if self._budget.estimates and not told:
+            teller.warn("the server counts no tokens; the run's budget is kept by estimates")
         self._usage += usage
         for note in response.notes:
             teller.warn(note)

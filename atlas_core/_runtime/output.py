@@ -26,7 +26,11 @@ MAX_TRIES = 3
 
 MAX_MISMATCH_CHARS = 1_000
 
-_FENCED = re.compile(r"\A\s*(?P<fence>`{3,}|~{3,})(?:json)?[ \t]*\n(?P<body>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
+_FENCED = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})[ \t]*(?:json)?[ \t]*\r?\n(?P<body>.*?)^(?P=fence)[ \t\r]*$",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
 class OutputMismatchError(Exception):
@@ -47,6 +51,7 @@ class OutputType:
     def __init__(self, kind: object) -> None:
         from pydantic import PydanticUserError, TypeAdapter  # only for runs that ask for a type
         from pydantic.errors import PydanticInvalidForJsonSchema
+        from pydantic_core import SchemaError
 
         from atlas_core.tools.schema import modern_typed_dicts  # loads pydantic too
 
@@ -55,7 +60,7 @@ class OutputType:
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(modern_typed_dicts(kind, {}))
             schema = self._adapter.json_schema()
-        except (PydanticUserError, PydanticInvalidForJsonSchema, TypeError) as exc:
+        except (PydanticUserError, PydanticInvalidForJsonSchema, SchemaError, TypeError) as exc:
             raise TypeError(f"output_type {kind!r} can't be described to a model: {exc}") from exc
         self.wrapped = not _is_object(schema)
         if self.wrapped:
@@ -75,9 +80,8 @@ class OutputType:
         """
         from pydantic import ValidationError
 
-        fenced = _FENCED.match(text)
         try:
-            data = json.loads(fenced["body"] if fenced else text, parse_constant=_no_constant)
+            data = _json_in(text)
         except (ValueError, RecursionError) as exc:
             raise OutputMismatchError(f"it is not JSON: {exc}") from exc
         if self.wrapped:
@@ -93,6 +97,21 @@ class OutputType:
             raise OutputMismatchError(text[:MAX_MISMATCH_CHARS]) from exc
         except ValueError as exc:
             raise OutputMismatchError(str(exc)[:MAX_MISMATCH_CHARS]) from exc
+
+
+def _json_in(text: str) -> Any:
+    """Return the JSON value of an answer: the whole text, or its one fenced block, behind what a model thought aloud.
+
+    Nothing is executed by it and the value is validated, so that habits of form need no further request.
+    """
+    text = _THOUGHTS.sub("", text)
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        blocks = [match["body"] for match in _FENCED.finditer(text)]
+        if len(blocks) != 1:
+            raise
+    return json.loads(blocks[0], parse_constant=_no_constant)
 
 
 def _no_constant(name: str) -> object:

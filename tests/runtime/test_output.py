@@ -104,6 +104,39 @@ async def test_every_kind_of_type_by_every_way(kind: Any, text: str, value: Any,
     assert ("## Answer" in (request.system or "")) is (way not in ("schema", "tool"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<think>ok, {"value": 4}</think>\n{"value": 3}',
+        'so\n</think>\n\n```json\n{"value": 3}\n```',
+        'Here you go:\n```json\n{"value": 3}\n```',
+        '```JSON\n{"value": 3}\n```\nAnything else?',
+        '``` json\r\n{"value": 3}\r\n```',
+        '~~~\n{"value": 3}\n~~~',
+        '  {"value": 3}  ',
+    ],
+)
+def test_habits_of_form_need_no_further_request(text: str) -> None:
+    """Thoughts, words around the one block, and ways to write its fence."""
+    assert OutputType(int).read(text) == 3
+
+
+def test_two_blocks_are_no_answer() -> None:
+    """Which one is meant can't be known."""
+    with pytest.raises(OutputMismatchError, match="not JSON"):
+        OutputType(int).read('```json\n{"value": 3}\n```\nor\n```json\n{"value": 4}\n```')
+
+
+def test_a_type_that_pydantic_can_not_compile_is_a_type_error() -> None:
+    """A pattern with a look-ahead, for one."""
+    from typing import Annotated
+
+    from pydantic import StringConstraints
+
+    with pytest.raises(TypeError, match="can't be described"):
+        OutputType(Annotated[str, StringConstraints(pattern="(?=a)b")])
+
+
 async def test_what_does_not_fit_goes_back_to_the_model_a_bounded_number_of_times() -> None:
     """Three answers in all; the error holds the last one."""
     bad = '{"name": "Rome", "people": "many"}'
