@@ -236,7 +236,8 @@ class Kernel(BaseService):
             f"ai.connections.{wanted}.backend",
             lambda: self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name"),
         )
-        prices = ConnectionChain.of(self.loaded, connection).prices
+        chain = ConnectionChain.of(self.loaded, connection).tables
+        prices = {name: table.prices for name, table in chain.items() if table.prices is not None}
         if settings.max_cost is not None and connection not in prices:
             raise SettingsError(
                 f"max_cost can't be kept: connection {connection!r} has no prices",
