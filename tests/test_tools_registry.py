@@ -218,6 +218,30 @@ def test_a_tool_can_be_removed_and_its_name_used_again() -> None:
     assert tools.register(named("read_file")) == "read_file"
 
 
+def test_a_name_is_found_in_any_spelling_that_means_it() -> None:
+    """Case, and `-` or `_`, make no difference; a dot and a wildcard do."""
+    tools = registry("read-file", "Net.get")
+    assert [tools.find(name) for name in ("READ_FILE", "read-file", "net.GET")] == ["read-file", "read-file", "Net.get"]
+    assert [tools.find(name) for name in ("net_get", "read*", "read", "")] == [None] * 4
+
+
+def test_a_subset_is_a_registry_of_its_own() -> None:
+    """It keeps owners and checkers, may grow without the whole, and neither follows the other."""
+    tools = registry("a-b", "c")
+    part = tools.subset(["a-b"])
+    assert part.names == ["a-b"]
+    assert part.get("a-b") is tools.get("a-b")
+    assert part.checker("a-b") is tools.checker("a-b")
+    assert part.owner("a-b") == tools.owner("a-b")
+    with pytest.raises(PluginConflictError):
+        part.register(named("A_B"))
+    part.register(named("c"))
+    tools.unregister("a-b")
+    assert (part.names, tools.names) == (["a-b", "c"], ["c"])
+    with pytest.raises(UnknownToolError, match="there is no tool 'a-b'"):
+        tools.subset(["a-b"])
+
+
 @pytest.mark.parametrize(
     ("name", "expected"), [("a", False), ("a*", True), ("a?", True), ("[a]", True), ("a.b", False)]
 )

@@ -7,6 +7,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from atlas_core._runtime.invoke import Lifecycle, invoke
@@ -42,6 +43,7 @@ class DirectCalls:
         self._portal = Portal()
         self._running: set[asyncio.Task[object]] = set()
         self._cancelled: set[asyncio.Task[object]] = set()
+        self._ended = threading.Event()
         self.is_stopped = False
 
     @property
@@ -108,34 +110,58 @@ class DirectCalls:
             raise ServiceNotReadyError(f"{self._name} was stopped", remedy="make a new one")
 
     async def stop(self) -> None:
-        """Cancel the calls that go on, then stop what was started for them; does nothing if that was done."""
-        if self._portal.is_open and not self._portal.is_inside:
+        """Cancel the calls that go on, then stop what was started for them; waits for a stop that goes on already."""
+        if self._portal.is_inside or not (self._portal.is_open or self.is_stopped):
+            if self._claim_stop():
+                await self._stop_for_sure(self._ended)
+        else:
             # What was started through the sync door lives on its loop and must be stopped there.
             await asyncio.to_thread(self.stop_sync)
-        else:
-            await self._stop_everything()
 
     def stop_sync(self) -> None:
         """Stop from plain code."""
-        self._portal.call(self._stop_everything)
-        self._portal.close()
+        if self._portal.is_inside:
+            raise RuntimeError("a sync door was used on the loop that it waits for; await the async one instead")
+        if self._claim_stop():
+            stopped = threading.Event()
+            try:
+                self._portal.call(lambda: self._stop_for_sure(stopped))
+            except CancelledError:  # a tool asked for the end in its thread, and its call was ended by it
+                stopped.wait()
+                raise
+            finally:
+                self._portal.close()
+                self._ended.set()
+        else:
+            self._ended.wait()
+            self._portal.close()  # open still if a tool on its loop has stopped this
 
-    async def _stop_everything(self) -> None:
+    def _claim_stop(self) -> bool:
+        """Return whether the caller is the first who stops this, and has to."""
         with self._lock:
-            if self.is_stopped:
-                return
-            self.is_stopped = True
-            running = self._running - {asyncio.current_task()}
-            self._cancelled |= running
-        for task in running:
-            _cancel(task)
-        await _until(lambda: not running & self._running, STOP_WAIT_S)
-        await self._lifecycle.stop()
-        strays = tuple(self._workers.strays)
-        for stray in strays:
-            _cancel(stray)
-        await _until(lambda: all(stray.done() for stray in strays), 1.0)
-        self._workers.stop()
+            first, self.is_stopped = not self.is_stopped, True
+        return first
+
+    async def _stop_for_sure(self, ended: threading.Event) -> None:
+        # Shielded, as it cancels calls, and one of them may be waiting for it.
+        await asyncio.shield(asyncio.ensure_future(self._stop_everything(ended)))
+
+    async def _stop_everything(self, ended: threading.Event) -> None:
+        try:
+            with self._lock:
+                running = self._running - {asyncio.current_task()}
+                self._cancelled |= running
+            for task in running:
+                _cancel(task)
+            await _until(lambda: not running & self._running, STOP_WAIT_S)
+            await self._lifecycle.stop()
+            strays = tuple(self._workers.strays)
+            for stray in strays:
+                _cancel(stray)
+            await _until(lambda: all(stray.done() for stray in strays), 1.0)
+            self._workers.stop()
+        finally:
+            ended.set()
 
 
 def _cancel(task: asyncio.Task[object]) -> None:

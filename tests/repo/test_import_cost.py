@@ -23,7 +23,19 @@ def test_importing_the_package_loads_nothing_dear_and_no_plugin() -> None:
     assert {name for name in loaded if name.startswith("atlas_")} == {"atlas_core", "atlas_core._version"}
 
 
-@pytest.mark.parametrize("name", ["hookimpl", "AgentService", "ToolSchema", "ChatMessage", "AtlasError", "tool"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hookimpl",
+        "AgentService",
+        "ToolSchema",
+        "ChatMessage",
+        "AtlasError",
+        "tool",
+        "AgentToolkit",
+        "StructuredMessage",
+    ],
+)
 def test_names_of_the_loop_and_of_plugins_load_no_validation(name: str) -> None:
     """What the loop and every plugin module import loads neither pydantic nor anything as dear."""
     loaded = _loaded(f"from atlas_core import {name}")
