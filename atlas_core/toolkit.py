@@ -319,7 +319,7 @@ class AgentToolkit:
         with self._lock:
             found = self._registry.find(name) if isinstance(name, str) else None
             if found is None:
-                raise _unknown(name, self._allowed(key), f"agent {agent_id!r} may use")
+                raise _unknown(name, self._allowed(key), f"agent {agent_id[:100]!r} may use")
             self._refuse_denied(agent_id, found)
             return found, self._registry.get(found), self._registry.owner(found)
 
