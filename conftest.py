@@ -29,6 +29,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hypothesis import settings as hypothesis_settings
 from sybil import Document, Example, Region, Sybil
 from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract.doctest import DocTestStringParser
@@ -37,6 +38,10 @@ from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+# Several test runs may share a machine, so that the time of one example tells nothing about the code.
+hypothesis_settings.register_profile("atlas", deadline=None)
+hypothesis_settings.load_profile("atlas")
 
 _TITLE = re.compile(r"# ([\w./-]+\.\w+)\n")
 _COMMAND_TIMEOUT_S = 120

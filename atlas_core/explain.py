@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from atlas_core import builtin
+from atlas_core.errors import SettingsError
 from atlas_core.kernel import BUILTIN
 from atlas_core.llm.chain import ConnectionChain
 from atlas_core.names import did_you_mean, prefixed, same_name
 from atlas_core.permissions import decide, is_pattern, matches, unmatched_rules
 from atlas_core.plugins import PluginHost
+from atlas_core.settings.layers import BUILT_IN
 from atlas_core.settings.secrets import masked
+from atlas_core.settings.toml_lines import dotted
 
 if TYPE_CHECKING:
     from atlas_core.catalog import Kind
@@ -171,9 +174,21 @@ def explain(kernel: Kernel, profile: str | None = None) -> Explanation:
     provider = offers.find("llm", table.backend, table.options) if table else ExplainedName(name="", known="missing")
     executor = offers.find("executor", settings.executor.name, settings.executor.options)
     tools = tuple(offers.tools(settings))
-    others = (("model provider", offers.find("llm", other.backend, other.options)) for other in chain.fallbacks)
-    named = (("agent type", agent_type), ("model provider", provider), *others, ("executor", executor))
-    used: list[tuple[str, ExplainedName | ExplainedTool]] = [*named, *(("tool", tool) for tool in tools)]
+    where = ("ai", "agents", "profiles", "connections", key)
+    used = [
+        _Used("agent type", agent_type, (*where, "type")),
+        _Used("model provider", provider, ("ai", "connections", chain.name, "backend")),
+        *(
+            _Used(
+                "model provider",
+                offers.find("llm", other.backend, other.options),
+                ("ai", "connections", name, "backend"),
+            )
+            for name, other in tuple(chain.tables.items())[1:]
+        ),
+        _Used("executor", executor, (*where, "executor")),
+        *(_Used("tool", tool, (*where, "tools")) for tool in tools),
+    ]
     return Explanation(
         profile=key,
         description=settings.description,
@@ -192,10 +207,15 @@ def explain(kernel: Kernel, profile: str | None = None) -> Explanation:
         problems=(
             *_disabled(kernel),
             *chain.problems,
-            *dict.fromkeys(_missing(used)),
+            *dict.fromkeys(_missing(kernel, used)),
             *dict.fromkeys(offers.conflicts(used)),
         ),
-        warnings=(*selection.warnings, *dict.fromkeys(_undeclared(used)), *offers.warnings(settings), *chain.warnings),
+        warnings=(
+            *selection.warnings,
+            *dict.fromkeys(_undeclared(kernel, used)),
+            *offers.warnings(settings),
+            *chain.warnings,
+        ),
         tool_calls=settings.tool_calls,
         fallback=tuple(chain.tables)[1:],
         requests_per_minute=chain.requests_per_minute,
@@ -234,16 +254,31 @@ def _disabled(kernel: Kernel) -> Iterable[str]:
         yield f"agents are disabled: ai.agents.enabled is false, set in {kernel.loaded.origin('ai.agents.enabled')}"
 
 
-def _missing(used: Iterable[tuple[str, ExplainedName | ExplainedTool]]) -> Iterable[str]:
-    for what, entry in used:
-        if entry.known == "missing" and entry.name:
-            yield f"no enabled plugin offers {what} {entry.name!r}; {entry.hint}"
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """A name in use, what kind of thing it stands for, and the key that holds it."""
+
+    what: str
+    entry: ExplainedName | ExplainedTool
+    path: tuple[str, ...]
+
+    def told(self, kernel: Kernel, problem: str, remedy: str) -> str:
+        """Return a text that names the key, and where it was set, as errors do."""
+        origin = kernel.loaded.origin_of(self.path)
+        source = None if origin == BUILT_IN else origin
+        return str(SettingsError(problem, key=dotted(self.path), source=source, remedy=remedy))
 
 
-def _undeclared(used: Iterable[tuple[str, ExplainedName | ExplainedTool]]) -> Iterable[str]:
-    for what, entry in used:
-        if entry.known == "after import" and entry.hint:
-            yield f"no enabled plugin declares {what} {entry.name!r}; {entry.hint}"
+def _missing(kernel: Kernel, used: Iterable[_Used]) -> Iterable[str]:
+    for one in used:
+        if one.entry.known == "missing" and one.entry.name:
+            yield one.told(kernel, f"no enabled plugin offers {one.what} {one.entry.name!r}", one.entry.hint)
+
+
+def _undeclared(kernel: Kernel, used: Iterable[_Used]) -> Iterable[str]:
+    for one in used:
+        if one.entry.known == "after import" and one.entry.hint:
+            yield one.told(kernel, f"no enabled plugin declares {one.what} {one.entry.name!r}", one.entry.hint)
 
 
 class _Offers:
@@ -315,13 +350,16 @@ class _Offers:
         decision = "" if known == "missing" else str(rule.decision)
         return ExplainedTool(name=name, decision=decision, because=rule.because, known=known, hint=hint)
 
-    def conflicts(self, used: Iterable[tuple[str, ExplainedName | ExplainedTool]]) -> Iterable[str]:
+    def conflicts(self, used: Iterable[_Used]) -> Iterable[str]:
         """Tell which of the names in use several plugins declare; an agent with such a name can't be made."""
-        for what, entry in used:
-            kind = {"agent type": "agent", "model provider": "llm"}.get(what, what)
-            owners = [owner for name, owner in self._declared.get(kind, ()) if matches(name, entry.name)]
-            if len(owners) > 1 and entry.owner == owners[0]:
-                yield f"{what} {entry.name!r} is declared by {' and by '.join(map(str, owners))}"
+        for one in used:
+            kind = {"agent type": "agent", "model provider": "llm"}.get(one.what, one.what)
+            owners = [owner for name, owner in self._declared.get(kind, ()) if matches(name, one.entry.name)]
+            if len(owners) > 1 and one.entry.owner == owners[0]:
+                keys = " or ".join(f"plugins.prefix.{owner.plugin}" for owner in owners)
+                remedy = f"set {keys} to rename one" if kind == "tool" else "enable only one of them"
+                problem = f"{one.what} {one.entry.name!r} is declared by {' and by '.join(map(str, owners))}"
+                yield one.told(self._kernel, problem, remedy)
 
     def warnings(self, settings: AgentProfileSettings) -> tuple[str, ...]:
         """Tell the rules and patterns that match nothing, where every plugin declares what it offers."""

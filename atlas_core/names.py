@@ -57,13 +57,20 @@ def nearest(name: str, known: Iterable[str], *, most: int = 5) -> list[str]:
     return [by_form[form] for form in close]
 
 
-def did_you_mean(name: str, known: Iterable[str], *, what: str = "known") -> str:
-    """Return a remedy for an unknown name: the nearest one, or the list of those there are."""
+def did_you_mean(name: str, known: Iterable[str], *, what: str = "known", many: str = "") -> str:
+    """Return a remedy for an unknown name: the nearest one, or the list of those there are.
+
+    Args:
+        name: The unknown name.
+        known: Those there are.
+        what: What is said of each of them, such as `installed`.
+        many: What they are called, such as `profiles`; in place of `what`.
+    """
     known = sorted(set(known))
     close = nearest(name, known, most=1)
     if close:
         return f"did you mean {close[0]!r}?"
     if not known:
-        return f"none is {what}"
+        return f"there are no {many}" if many else f"none is {what}"
     shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    return f"{what}: {shown}"
+    return f"{many or what}: {shown}"

@@ -159,9 +159,13 @@ def test_an_undeclared_name_where_all_plugins_declare_is_a_warning(site: Path, t
         'tools = ["count_word", "idle", "x*"]\npermissions = { deny = ["nothing"] }',
     )
     assert found.problems == ()
+    place = f"key ai.agents.profiles.connections.one.tools, set in {tmp_path / 'settings.toml'}:15"
     assert found.warnings == (
-        "no enabled plugin declares tool 'count_word'; did you mean 'count_words'?",
-        "no enabled plugin declares tool 'idle'; plugin 'idle' of atlas-idle declares it: add it to plugins.enabled",
+        f"no enabled plugin declares tool 'count_word' ({place}); did you mean 'count_words'?",
+        (
+            f"no enabled plugin declares tool 'idle' ({place}); plugin 'idle' of atlas-idle declares it: "
+            "add it to plugins.enabled"
+        ),
         "tools names 'x*', which matches no tool",
         "permissions.deny names 'nothing', which matches no tool",
     )
@@ -173,9 +177,11 @@ def test_without_any_plugin_what_is_not_built_in_is_missing(site: Path, tmp_path
     assert found.provider.known == "missing"
     assert found.agent_type.known == found.executor.known == "declared"
     assert tools_of(found)["count_words"] == ("", "tools: 'count_words'", "missing")
-    assert found.problems[0].startswith("no enabled plugin offers model provider 'parrot'; plugin 'models' of atlas-")
-    assert found.problems[1].startswith("no enabled plugin offers tool 'count_words'; plugin ")
-    assert found.problems[2] == "no enabled plugin offers tool 'zzz'; none is declared"
+    assert found.problems[0].startswith("no enabled plugin offers model provider 'parrot' (key ai.connections.")
+    assert "settings.toml:6); plugin 'models' of atlas-" in found.problems[0]
+    assert found.problems[1].startswith("no enabled plugin offers tool 'count_words' (key ai.agents.profiles.")
+    assert found.problems[2].startswith("no enabled plugin offers tool 'zzz' (key ")
+    assert found.problems[2].endswith("; none is declared")
 
 
 def test_a_refused_plugin_says_why(site: Path, tmp_path: Path) -> None:
@@ -196,9 +202,17 @@ def test_a_name_that_two_plugins_declare_is_a_problem(site: Path, tmp_path: Path
     """Both owners are named, once."""
     found = told(tmp_path, ["words", "models", "rival"], 'tools = ["count_words"]')
     models, rival, words = (f"plugin {name!r} of atlas-{name} 2.0" for name in ("models", "rival", "words"))
+    file = tmp_path / "settings.toml"
     assert found.problems == (
-        f"model provider 'parrot' is declared by {models} and by {rival}",
-        f"tool 'count_words' is declared by {rival} and by {words}",
+        (
+            f"model provider 'parrot' is declared by {models} and by {rival} "
+            f"(key ai.connections.main.backend, set in {file}:6); enable only one of them"
+        ),
+        (
+            f"tool 'count_words' is declared by {rival} and by {words} "
+            f"(key ai.agents.profiles.connections.one.tools, set in {file}:15); "
+            "set plugins.prefix.rival or plugins.prefix.words to rename one"
+        ),
     )
 
 
@@ -267,7 +281,8 @@ def test_limits_costs_and_fallbacks_are_told(site: Path, tmp_path: Path, monkeyp
     assert found.warnings == ("max_cost counts nothing of fallback 'spare', which has no prices",)
     path.write_text(path.read_text().replace('"models", "idle"', '"models"'))
     (warning, _) = explain(Kernel(load_settings(path))).warnings
-    assert "no enabled plugin declares model provider 'idle'; plugin 'idle' of atlas-idle declares it" in warning
+    assert warning.startswith("no enabled plugin declares model provider 'idle' (key ai.connections.spare.backend, ")
+    assert "plugin 'idle' of atlas-idle declares it" in warning
 
 
 def test_nothing_of_limits_and_costs_is_set(site: Path, tmp_path: Path) -> None:

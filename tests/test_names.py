@@ -27,4 +27,6 @@ def test_suggestions() -> None:
     assert did_you_mean("opnai", ["openai", "x"]) == "did you mean 'openai'?"
     assert did_you_mean("zzz", ["b", "a"], what="installed") == "installed: a, b"
     assert did_you_mean("zzz", [], what="installed") == "none is installed"
+    assert did_you_mean("zzz", ["b", "a"], many="profiles") == "profiles: a, b"
+    assert did_you_mean("zzz", [], many="profiles") == "there are no profiles"
     assert did_you_mean("zzz", [f"n{i:02}" for i in range(30)]).endswith("n19, ...")

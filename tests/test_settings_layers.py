@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_core.errors import SettingsError
@@ -72,7 +72,6 @@ def _expected(lower: Any, upper: Any) -> Any:
 
 
 @pytest.mark.parametrize("use_dynaconf", [True, False], ids=["by dynaconf", "for a mapping"])
-@settings(deadline=None)  # the first example pays for importing dynaconf
 @given(first=_TREES, second=_TREES, third=_TREES)
 def test_tables_merge_and_all_else_replaces(
     first: dict[str, Any], second: dict[str, Any], third: dict[str, Any], use_dynaconf: bool
@@ -84,7 +83,6 @@ def test_tables_merge_and_all_else_replaces(
     assert (first, second, third) == given_
 
 
-@settings(deadline=None)  # as above
 @given(first=_TREES, second=_TREES)
 def test_each_value_keeps_its_origin(first: dict[str, Any], second: dict[str, Any]) -> None:
     """A value's origin is the highest layer that sets it."""

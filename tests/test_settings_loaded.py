@@ -157,10 +157,10 @@ def test_an_items_origin_is_its_own_line(loaded: LoadedSettings) -> None:
     [
         ("ai.agents.default_profil", "unknown 'default_profil'; did you mean 'default_profile'"),
         ("aj", "there is no key 'aj'.*did you mean 'ai'"),
-        ("zzz", "keys of the top: ai, plugins"),
+        ("zzz", "keys at the top: ai, plugins"),
         ("ai.connections.nope.model", "unknown 'nope'.*gpt-4.1, offline"),
         ("plugins.options.acme.nope", "unknown 'nope'"),
-        ("plugins.enabled.x", "unknown 'x'; none is keys of plugins.enabled"),
+        ("plugins.enabled.x", "unknown 'x'; there are no keys of plugins.enabled"),
         ("ai..x", "no dotted key"),
         ("", "no dotted key"),
     ],

@@ -353,7 +353,7 @@ def test_a_mapping_may_stand_alone() -> None:
     loaded = settings_from_mapping({}, defaults=False)
     assert loaded.settings.plugins.enabled == ()
     assert loaded.settings.ai.connections == {}
-    with pytest.raises(SettingsError, match=r"no profile is named.*none is profiles|no profile is named"):
+    with pytest.raises(SettingsError, match=r"no profile is named.*name one; there are no profiles"):
         loaded.profile()
 
 

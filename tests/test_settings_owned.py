@@ -13,7 +13,7 @@ from atlas_core.errors import SettingsError
 from atlas_core.owner import Owner
 from atlas_core.settings.loaded import LoadedSettings
 from atlas_core.settings.loader import load_settings
-from atlas_core.settings.owned import validate_owned
+from atlas_core.settings.owned import NoOptions, validate_owned
 
 _OWNER = Owner("acme", "atlas-acme", "1.0")
 
@@ -171,6 +171,12 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="3 settings are wrong") as caught:
         _validate(_load(tmp_path, "zzz = 1\nn = true\napiUrl = 3"))
     assert [line.split()[1] for line in str(caught.value).splitlines()[1:]] == ["unknown", "n", "apiUrl"]
+
+
+def test_an_owner_without_options_takes_no_key(tmp_path: Path) -> None:
+    """There are no keys to choose from, and the text does not pretend so."""
+    with pytest.raises(SettingsError, match=r"unknown key 'zzz' \(.*\); remove it, for its owner takes no options"):
+        _validate(_load(tmp_path, "zzz = 1"), NoOptions)
 
 
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:

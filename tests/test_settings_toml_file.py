@@ -58,7 +58,8 @@ _DAMAGED: list[tuple[str, Callable[[Path], object], str]] = [
     ("UTF-16 without a mark", lambda p: p.write_bytes(_SECRET.encode("utf-16-le")), "UTF-16"),
     ("Latin-1 in line 2", lambda p: p.write_bytes(f"{_SECRET}x = 'ä'".encode("latin-1")), "not UTF-8 in line 2"),
     ("invalid TOML in line 3", lambda p: p.write_text(f"{_SECRET}\nx = sk-TESTSECRET123\n"), "s.toml:3"),
-    ("a text that does not end", lambda p: p.write_text(f"{_SECRET}x = 'TESTSECRET"), "not valid TOML"),
+    ("a text that does not end", lambda p: p.write_text(f"{_SECRET}x = 'TESTSECRET"), r"not valid TOML.*s\.toml:2"),
+    ("a list that does not end", lambda p: p.write_text(f"{_SECRET}x = [\n1,\n\n"), r"not valid TOML.*s\.toml:3"),
     ("a key twice", lambda p: p.write_text(_SECRET * 2), "not valid TOML"),
 ]
 

@@ -1,7 +1,7 @@
 """`atlas config`: what is in force, why, and whether it is right."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -185,9 +185,7 @@ def _warnings(kernel: "Kernel") -> Iterator[str]:
     from atlas_core.permissions import unmatched_rules
 
     for name in _own_profiles(kernel):
-        rules = kernel.loaded.profile(name)[1].permissions
-        if rules is None:
-            continue
+        profile = kernel.loaded.profile(name)[1]
         try:
             catalog = kernel.catalog(name)
         except AtlasError:
@@ -195,5 +193,15 @@ def _warnings(kernel: "Kernel") -> Iterator[str]:
         if catalog.tool_providers:
             continue  # what they offer is known after start
         names = [offer.name for offer in catalog.tools]
-        for text in unmatched_rules(names, allow=rules.allow, ask=rules.ask, deny=rules.deny):
+        texts = [f"tools names {pattern!r}, which matches no tool" for pattern in _idle(profile.tools, names)]
+        if rules := profile.permissions:
+            texts += unmatched_rules(names, allow=rules.allow, ask=rules.ask, deny=rules.deny)
+        for text in texts:
             yield f"profile {name!r}: {text}"
+
+
+def _idle(wanted: Iterable[str], names: list[str]) -> list[str]:
+    """Return the patterns that match nothing; a name that is no pattern is an error already."""
+    from atlas_core.permissions import is_pattern, matches
+
+    return [pattern for pattern in wanted if is_pattern(pattern) and not any(matches(pattern, n) for n in names)]

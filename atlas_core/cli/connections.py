@@ -10,7 +10,7 @@ import typer
 from atlas_core.cli.options import EnvOption, JsonOption, SettingsOption
 from atlas_core.cli.output import fail, say, say_json, say_table, warn
 from atlas_core.cli.status import ExitStatus
-from atlas_core.errors import AtlasError, ProviderError
+from atlas_core.errors import AtlasError, ProviderError, SettingsError
 from atlas_core.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _Found:
 
     def __init__(self, kernel: "Kernel", wanted: str) -> None:
         name, self.table = kernel.loaded.connection(wanted)
-        catalog = _catalog(kernel, self.table.backend, _users(kernel.loaded)[0].get(name, []))
+        catalog = _catalog(kernel, name, self.table.backend, _users(kernel.loaded)[0].get(name, []))
         self.llm, self.owner, self.name = kernel.llms.resolve(name, catalog=catalog)
 
     @property
@@ -209,12 +209,15 @@ def _some(models: Iterable[str]) -> str:
     return ", ".join([*names[:MAX_MODELS], *more])
 
 
-def _catalog(kernel: "Kernel", backend: str, profiles: list[str]) -> "Catalog":
+def _catalog(kernel: "Kernel", name: str, backend: str, profiles: list[str]) -> "Catalog":
     """Return what the plugins of one of the profiles offer, or those of the environment, where one offers the backend.
 
     Raises:
         AtlasError: Why none does.
     """
+    from atlas_core.settings.toml_lines import dotted
+
+    key = dotted(("ai", "connections", name, "backend"))
     first: AtlasError | None = None
     for profile in (*profiles, None):
         try:
@@ -222,6 +225,8 @@ def _catalog(kernel: "Kernel", backend: str, profiles: list[str]) -> "Catalog":
             catalog.find("llm", backend)
         except AtlasError as exc:
             first = first or exc
+            if isinstance(first, SettingsError) and first.key is None:
+                first = SettingsError(first.problem, key=key, source=kernel.loaded.origin(key), remedy=first.remedy)
         else:
             return catalog
     assert first is not None  # noqa: S101  # the environment's plugins were asked at least

@@ -95,7 +95,7 @@ def init(
     name = find_name(provider or (SERVER_TEMPLATE if look else "offline"), known)
     if name is None:
         raise SettingsError(
-            f"there is no template {provider!r}", remedy=did_you_mean(str(provider), known, what="templates")
+            f"there is no template {provider!r}", remedy=did_you_mean(str(provider), known, many="templates")
         )
     if not look:
         _write(file, known[name])

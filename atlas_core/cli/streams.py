@@ -36,8 +36,8 @@ _CLAIMED = _Claimed()
 
 
 def is_closed(stream: TextIO | None) -> bool:
-    """Tell whether a standard stream is missing, as after `>&-`."""
-    return stream is None
+    """Tell whether a standard stream is missing, as after `>&-`, or was closed by the program."""
+    return stream is None or stream.closed
 
 
 def prepare() -> None:

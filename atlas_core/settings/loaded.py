@@ -65,7 +65,7 @@ class LoadedSettings:
             raise SettingsError(
                 "no profile is named, and the settings have no default",
                 key="ai.agents.default_profile",
-                remedy=f"name one; {did_you_mean('', profiles, what='profiles')}",
+                remedy=f"name one; {did_you_mean('', profiles, many='profiles')}",
             )
         found, profile = self._named("profile", name, profiles, key)
         return found, profile if profile.name else profile.model_copy(update={"name": found})
@@ -149,7 +149,7 @@ class LoadedSettings:
             f"there is no {what} {name!r}",
             key=dotted(path) if path else None,
             source=self._known_source(path) if path else None,
-            remedy=did_you_mean(name, table, what=f"{what}s"),
+            remedy=did_you_mean(name, table, many=f"{what}s"),
         )
 
     def _known_source(self, path: KeyPath) -> str | None:
@@ -171,7 +171,7 @@ class LoadedSettings:
                 known = {*shape.known_keys(), *table}
                 raise SettingsError(
                     f"there is no key {key!r}: unknown {part!r}",
-                    remedy=did_you_mean(part, known, what=f"keys of {dotted(path) or 'the top'}"),
+                    remedy=did_you_mean(part, known, many=f"keys of {dotted(path)}" if path else "keys at the top"),
                 )
             path, node, shape = (*path, matches[0]), table.get(matches[0]), shape.child(matches[0])
         return path

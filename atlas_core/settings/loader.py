@@ -154,7 +154,7 @@ def _wrong_sections(file: TomlFile, environment: str, table: Mapping[str, Any]) 
     for key, value in table.items():
         source = file.origin((environment, key))
         if key not in ROOT.known_keys():
-            remedy = did_you_mean(key, ROOT.known_keys(), what="known sections")
+            remedy = did_you_mean(key, ROOT.known_keys(), many="known sections")
             yield SettingsError(f"unknown section {key!r}", key=f"{environment}.{key}", source=source, remedy=remedy)
         elif not isinstance(value, Mapping):
             problem = f"section {key!r} is no table"
@@ -183,7 +183,7 @@ def _chosen(env: str | None, environ: Mapping[str, str], known: tuple[str, ...],
                 f" in {where}" if files else ": no settings file exists"
             )
             remedy = (
-                did_you_mean(name, known, what="environments") if files else f"write [{name}] tables, or choose none"
+                did_you_mean(name, known, many="environments") if files else f"write [{name}] tables, or choose none"
             )
             raise SettingsError(problem, source=source, remedy=remedy)
         if found not in {_DEFAULT, *chosen}:

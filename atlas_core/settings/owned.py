@@ -118,7 +118,10 @@ def _read(text: str, shape: Shape, origin: str) -> object:
 def _unknown_keys(data: object, shape: Shape, path: KeyPath) -> Iterator[Violation]:
     for key, value, child in _children(data, shape):
         if isinstance(key, str) and shape.model is not None and not shape.open and key not in shape.known_keys():
-            remedy = did_you_mean(key, shape.known_keys(), what="known keys")
+            known = shape.known_keys()
+            remedy = (
+                did_you_mean(key, known, many="known keys") if known else "remove it, for its owner takes no options"
+            )
             yield Violation(f"unknown key {key!r}", (*path, key), remedy)
         else:
             yield from _unknown_keys(value, child, (*path, key))

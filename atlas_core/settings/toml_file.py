@@ -64,7 +64,9 @@ def read_toml(path: Path, *, label: str, must_exist: bool = True) -> TomlFile | 
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         place = _TOML_PLACE.search(str(exc))
-        source = f"{label}:{place[1]}" if place and place[1] else label
+        # Where the text ends too soon there is no line in the error: it is the last one that holds anything.
+        line = place[1] if place and place[1] else text.rstrip().count("\n") + 1
+        source = f"{label}:{line}"
         reason = _TOML_PLACE.sub("", str(exc))
         # Not chained: from Python 3.14 on that error carries the whole document.
         raise SettingsError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from atlas_core.settings.frozen import freeze
 from atlas_core.settings.layers import BUILT_IN, ROOT, Setting
 from atlas_core.settings.models import AgentProfileSettings, ExecutorChoice
 from atlas_core.settings.shapes import FREE, Shape, key_for, parse_text
+from atlas_core.settings.suggestions import nearest_variable
 from atlas_core.settings.toml_lines import dotted
 
 __all__ = ["PREFIX", "RESERVED", "Assignment", "Variable", "read_variables", "resolve"]
@@ -99,7 +100,7 @@ def resolve(variable: Variable, tree: Mapping[str, Any], variables: Sequence[Var
             # A shorter variable's text, which this one shows to be a table.
             node = filled[path] = _with_origin(_value(variable, path, {}, FREE, text=node.text), node.origin)
         table = node if isinstance(node, Mapping) else {}
-        key = _known_key(variable, n, table, shape) or _new_key(variable, n, tree, shape, variables)
+        key = _known_key(variable, n, table, shape) or _new_key(variable, n, tree, (table, shape), variables)
         path, node, shape = (*path, key), table.get(key), shape.child(key)
     return Assignment(path, _nested({**filled, path: _value(variable, path, node, shape)}))
 
@@ -120,12 +121,22 @@ def _known_key(variable: Variable, n: int, table: Mapping[str, Any], shape: Shap
     return matches[0] if matches else None
 
 
-def _new_key(variable: Variable, n: int, tree: Mapping[str, Any], shape: Shape, variables: Sequence[Variable]) -> str:
+def _new_key(
+    variable: Variable,
+    n: int,
+    tree: Mapping[str, Any],
+    here: tuple[Mapping[str, Any], Shape],
+    variables: Sequence[Variable],
+) -> str:
     key = variable.parts[n].lower()
+    table, shape = here
     if shape.model is not None and not shape.open:
         raise _unknown(variable, tree, n, f"there is no key {key!r}")
     if not _may_be_new(variable, n, shape, variables):
-        raise _unknown(variable, tree, n, f"there is no {key!r}")
+        known = [same_name(name) for name in table]
+        is_close = bool(difflib.get_close_matches(same_name(key), known, n=1))
+        remedy = "" if is_close else _new_entry(variable, n, shape.child(""))
+        raise _unknown(variable, tree, n, f"there is no {key!r}", remedy=remedy)
     return key
 
 
@@ -184,36 +195,20 @@ def _error(variable: Variable, problem: str, *, key: str | None = None, remedy: 
     return error
 
 
-def _unknown(variable: Variable, tree: Mapping[str, Any], n: int, why: str) -> SettingsError:
-    close = _closest(variable, n, list(_all_names(ROOT, tree, "")))
+def _unknown(variable: Variable, tree: Mapping[str, Any], n: int, why: str, *, remedy: str = "") -> SettingsError:
+    close = None if remedy else nearest_variable(variable.parts, ROOT, tree)
     hint = f"did you mean {PREFIX}{close}?" if close else f"settings begin with {PREFIX}AI__ or {PREFIX}PLUGINS__"
     return _error(
         variable,
         f"names no setting: {why}",
-        remedy=f"{hint} (another program's variable is left alone if {PREFIX}IGNORE lists it)",
+        remedy=remedy or f"{hint} (another program's variable is left alone if {PREFIX}IGNORE lists it)",
     )
 
 
-def _closest(variable: Variable, n: int, names: Sequence[str]) -> str | None:
-    """Return the known name nearest to the whole of a variable's, else to the part that is wrong, else to the last."""
-    by_form = {same_name(name): name for name in reversed(names)}
-    by_part = {same_name(name.rpartition("__")[2]): name for name in reversed(names)}
-    wholes = difflib.get_close_matches(same_name("_".join(variable.parts)), by_form, n=1, cutoff=0.75)
-    if wholes:
-        return by_form[wholes[0]]
-    for part, cutoff in ((variable.parts[n], 0.75), (variable.parts[-1], 0.5)):
-        parts = difflib.get_close_matches(same_name(part), by_part, n=1, cutoff=cutoff)
-        if parts and len(variable.parts) > 1:
-            return by_part[parts[0]]
-    return None
-
-
-def _all_names(shape: Shape, node: object, name: str) -> Iterator[str]:
-    """Yield the names, without the prefix, of all variables that set a known key."""
-    table = node if isinstance(node, Mapping) else {}
-    for key in sorted({*shape.known_keys(), *table}):
-        full = "__".join(filter(None, (name, key.upper().replace("-", "_"))))
-        yield full
-        child = shape.child(key)
-        if _holds_keys(child) and child != FREE:
-            yield from _all_names(child, table.get(key), full)
+def _new_entry(variable: Variable, n: int, entry: Shape) -> str:
+    """Return how variables make an entry of a table with free names."""
+    name = PREFIX + "__".join(variable.parts[: n + 1])
+    required = [key for key, info in entry.model.model_fields.items() if info.is_required()] if entry.model else []
+    if required:
+        return f"a new entry needs {' and '.join(f'{name}__{key.upper()}' for key in required)} too"
+    return f"a new entry is one table, {name}={{...}}"

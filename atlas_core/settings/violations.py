@@ -106,7 +106,7 @@ def _translate(
     if first["type"] == "literal_secret":
         return [_literal_secret((*full, *inner)) for inner in first["ctx"]["paths"]]
     if first["type"] == "extra_forbidden":
-        return [Violation(f"unknown key {name!r}", full, did_you_mean(name, parent.known_keys(), what="known keys"))]
+        return [Violation(f"unknown key {name!r}", full, did_you_mean(name, parent.known_keys(), many="known keys"))]
     if first["type"] == "missing":
         return [Violation(f"{name!r} is missing", full, f"set {dotted(full)}", place=full[:-1])]
     if first["type"] in {"value_error", "assertion_error"}:

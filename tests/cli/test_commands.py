@@ -291,7 +291,10 @@ max_execution_time_seconds = inf
     assert done.status == 2
     assert "plugins\n  none\ntools\n  none\n" in done.out
     assert "variable PARROT_KEY is NOT set" in done.out
-    assert "problem: no enabled plugin offers model provider 'parrot'; plugin 'parrot' of atlas-parrot" in done.out
+    assert (
+        "problem: no enabled plugin offers model provider 'parrot' (key ai.connections.main.backend, set in "
+        "settings.toml:6); plugin 'parrot' of atlas-parrot" in done.out
+    )
 
 
 def test_explain_shows_what_is_switched_off_and_what_warns(world: World, atlas: Atlas) -> None:
@@ -471,7 +474,8 @@ def test_trace_show_of_a_killed_run(world: World, atlas: Atlas) -> None:
     path.write_text(path.read_text() + '{"event": "RunSta')
     done = atlas("trace", "show", "t.jsonl")
     assert done.status == 0
-    assert "failed: the server is on fire, key ***" in done.out
+    assert "\nfailed: " in done.out
+    assert "the server is on fire, key ***" in done.out
     assert "the last line is cut" in done.err
 
 

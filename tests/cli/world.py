@@ -153,6 +153,59 @@ def atlas_tool_providers(options):
     return [add, nap, doze, snore, freeze, boom, fails, quits, paint]
 '''
 
+STUBBORN = r'''
+"""Tools that neither end when told to nor keep quiet."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from atlas_core import hookimpl
+
+print("PRINTED at import")
+os.write(1, b"WRITTEN at import\\n")
+
+
+async def clings() -> str:
+    """Ignore every cancellation."""
+    Path("clinging").touch()
+    while True:
+        try:
+            await asyncio.sleep(0.2)
+        except asyncio.CancelledError:
+            pass
+
+
+async def holds() -> str:
+    """Wait for a thread of the loop that does not end."""
+    await asyncio.to_thread(time.sleep, 60)
+    return "held"
+
+
+def starts() -> str:
+    """Start a thread that Python waits for at its end."""
+    threading.Thread(target=time.sleep, args=(60,), name="left-by-a-tool", daemon=False).start()
+    return "started"
+
+
+def chatters() -> str:
+    """Print in every way there is."""
+    print("PRINTED")
+    sys.__stdout__.write("PRINTED past sys.stdout\\n")
+    os.write(1, b"WRITTEN\\n")
+    subprocess.run(["echo", "ECHOED by a child process"], check=True)
+    return "said it"
+
+
+@hookimpl
+def atlas_tool_providers():
+    return [clings, holds, starts, chatters]
+'''
+
 SETTINGS = """
 [default.plugins]
 enabled = ["parrot", "kit"]
@@ -202,6 +255,14 @@ class World:
             modules={module: source},
             offers=dict.fromkeys(offers or [], module),
         )
+
+    def add_stubborn(self, *, max_seconds: float = 30) -> None:
+        """Lay out a plugin whose tools neither end nor keep quiet, and let the agent use them for some seconds."""
+        self.add("atlas-stubborn", "stubborn", STUBBORN)
+        text = SETTINGS.replace('"kit"]', '"kit", "stubborn"]').replace(
+            '"paint"]', '"paint", "c*s", "holds", "starts"]'
+        )
+        self.settings(text.replace("max_iterations = 3", f"max_execution_time_seconds = {max_seconds}"))
 
     def settings(self, text: str, name: str = "settings.toml") -> Path:
         """Write a settings file."""
