@@ -39,9 +39,10 @@ def read_length(question: str) -> dict[str, object] | None:
 
 
 @tool(effects="read", hints=ToolHints(parse=read_sum, examples=(Example("What is 2 + 2?", {"expression": "2 + 2"}),)))
-def calculator(expression: str) -> float:
+def calculator(expression: str) -> int | float:
     """Evaluate a sum."""
-    return float(eval(expression, {"__builtins__": {}}))  # only digits and signs pass `read_sum`
+    value: int | float = eval(expression, {"__builtins__": {}})  # only digits and signs pass `read_sum`
+    return value
 
 
 @tool(effects="read", hints=ToolHints(parse=read_length))

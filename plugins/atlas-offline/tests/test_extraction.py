@@ -148,6 +148,8 @@ def make(schemas: Any, function: Any) -> ToolSchema:
         (word_count, "count the words in this text: one two 3", {"text": "one two 3"}),
         (square, "the square of 12", {"n": 12}),
         (average, "the average of 1, 2 and 3.5", {"values": [1, 2, 3.5]}),
+        (average, "the average of 1,000 and 2,000", {"values": [1000, 2000]}),
+        (average, "average(5,100)", {"values": [5, 100]}),
         (tag_photo, 'tag the photo with "sea" and "sun"', {"labels": ["sea", "sun"]}),
         (
             invite,
@@ -200,6 +202,9 @@ def test_a_missing_argument_is_named_and_not_guessed(
         (replace_text, 'replace the text "a"', "may be any of old, new"),
         (start_server, "start server port 80 port 81", "port is given 2 times"),
         (start_server, "start server port=80 port=81", "port is given 2 times"),
+        (average, "the average of 100,200 and 300", "'100,200' may be one number or several"),
+        (average, "the average of 1,100,900", "'1,100,900' may be one number or several"),
+        (average, "the average of 1,000,100 and 5", "'1,000,100' may be one number or several"),
     ],
 )
 def test_two_readings_are_told_as_such(schemas: Any, function: Any, question: str, unclear: str) -> None:

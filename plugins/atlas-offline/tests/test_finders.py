@@ -46,6 +46,8 @@ def test_only_dates_with_one_reading_are_found(text: str, expected: list[str]) -
     [
         ("port 8080, limit 1,000 and -2.5", ["8080", "1,000", "-2.5"]),
         ("five of them", ["5"]),
+        ("f(5,100) of 5,100", ["5", "100", "5,100"]),
+        ("f(5,000)", []),
         ("3.11.7 and 10:30 and 12/05 and 5km and 10-3", []),
     ],
 )

@@ -41,6 +41,8 @@ from atlas_core import ToolSchema
         ("16:9", "a ratio or score"),
         ("24/7", "a way of speaking"),
         ("1990-2000", "a range of years"),
+        ("1990 - 2000", "a range of years"),
+        ("1990 – 2000?", "a range of years"),
         ("90210-1234", "a ZIP code"),
     ],
 )
@@ -64,7 +66,9 @@ def test_a_number_that_is_none_to_calculate_with_is_named(text: str, kind: str) 
         "1,234.56 + 7",
         "calculate 555-1234",
         "compute 24/7",
-        "1990 - 2000",
+        "what is 1990 - 2000",
+        "2000 - 1990",
+        "1000 - 1500",
         "(1 + 2) * 3",
     ],
 )

@@ -85,6 +85,14 @@ def test_a_parse_hint_reads_the_question() -> None:
     assert found.thought() == "matched tool: 'echo one two', 0 numbers (the tool's own reading)"
 
 
+def test_a_thought_leaves_out_what_stands_in_quotes() -> None:
+    """Quoted text is passed on, so its words and numbers were not matched; that there is some is told."""
+    found = match('echo "delete 3 users"', [hinted(patterns=(r"echo (?P<text>.+)",))])
+    assert isinstance(found, Match)
+    assert found.thought() == "matched tool: 'echo', 0 numbers, 1 quoted text (a pattern of the tool)"
+    assert "users" not in reason(match('nothing "delete 3 users"', [hinted(patterns=("echo",))]))
+
+
 def test_a_parse_hint_that_drops_a_number_is_refused() -> None:
     """Every number of the question must be used, whatever a tool's own reading says."""
     tool = hinted(parse=lambda _: {"text": "2 + 2"})

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from atlas_offline.words import content_words, name_words, normalise, number_values, phrases, stem, unused_numbers
+from atlas_offline.words import (
+    content_words,
+    name_words,
+    normalise,
+    number_values,
+    phrases,
+    stem,
+    unused_numbers,
+    without_quotes,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +77,11 @@ def test_phrases_join_neighbours() -> None:
     assert phrases("What is the square root of 144 multiplied by 5?") == ["square root", "multiplied"]
 
 
+def test_quoted_text_can_be_left_out() -> None:
+    """What stands in any kind of quotes is taken out and counted; an apostrophe is no quote."""
+    assert without_quotes("""count 'a b' and "c's" or `d`, it's""") == ("count  and  or , it's", 3)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -79,6 +93,12 @@ def test_phrases_join_neighbours() -> None:
         ("1e3 2E-2", [1000.0, 0.02]),
         ("H2O and B2B", []),
         ("1,5", [1.0, 5.0]),
+        ("max(5,100)", [5.0, 100.0]),
+        ("max(2.5,100.25)", [2.5, 100.25]),
+        ("max(1,1e3)", [1.0, 1000.0]),
+        ("[5,100] and (5,100)", [5.0, 100.0, 5100.0]),
+        ("f((1,200), 3,400)", [1200.0, 3.0, 400.0]),
+        ("1,000) + f(5,100)", [1000.0, 5.0, 100.0]),
     ],
 )
 def test_number_values_reads_what_is_written(text: str, expected: list[float]) -> None:
@@ -102,6 +122,9 @@ def test_number_values_reads_what_is_written(text: str, expected: list[float]) -
         ("-5 degrees", [-5]),
         ("values 1 and 2", [[1, 2]]),
         ("values 1 and 2", [{"a": 1, "b": "2"}]),
+        ("max(5,100)", ["max(5, 100)"]),
+        ("max(5,100)", ["max(5,100)"]),
+        ("max(5,100)", [[5, 100]]),
         ("no number", [True, None]),
     ],
 )
@@ -119,6 +142,8 @@ def test_a_number_is_used_in_any_usual_form(question: str, arguments: list[objec
         ("3/4 cup", [3], ["3", "4"]),
         ("port 80", [True], ["80"]),
         ("5 apples", [5.001], ["5"]),
+        ("max(5,100)", ["max(5100)"], ["5", "100"]),
+        ("the sum of 100,200", [[100, 200]], ["100200"]),
     ],
 )
 def test_a_number_that_no_argument_has_is_reported(question: str, arguments: list[object], left: list[str]) -> None:

@@ -123,7 +123,31 @@ VALUES = [
     ("sin(1e-20)", 1e-20),
     ("2**log2(8)", 8),
     ("(1 + 2,000) / 3", 667),
+    ("15% of (1,000 + 200)", 180),
+    ("max(5,100)", 100),
+    ("max([5,100], 3)", 100),
+    ("max (5,100)", 100),
+    ("hypot(3,400.5)", math.hypot(3, 400.5)),
 ]
+
+
+ROUNDED = [
+    ("1/2 + 1/3", "0.833333333333333"),
+    ("5/6", "0.833333333333333"),
+    ("2/3", "0.666666666666667"),
+    ("100/7", "14.2857142857143"),
+    ("sqrt(2)", "1.4142135623731"),
+    ("0.1 + 0.2", "0.3"),
+    ("1/8", "0.125"),
+    ("1/3 * 3", "1"),
+    ("1.00000000000000005 + 0", "1.00000000000000005"),
+]
+
+
+@pytest.mark.parametrize(("expression", "text"), ROUNDED, ids=[e for e, _ in ROUNDED])
+def test_what_goes_on_for_ever_is_rounded_to_15_digits(expression: str, text: str) -> None:
+    """No result shows the noise of binary fractions; exact decimals keep all their digits."""
+    assert str(evaluate(expression)) == text
 
 
 @pytest.mark.parametrize(("expression", "value"), VALUES, ids=[e for e, _ in VALUES])
@@ -217,6 +241,12 @@ REFUSED = [
     ("√-4", "needs a number"),
     ("max(1,000, 2)", "without commas"),
     ("mean((1 + 2), 3,000 - 2997)", "without commas"),
+    ("max(1,500, 3)", "'1,500' inside brackets may be one number or several"),
+    ("max(2,1,000)", "'2,1,000' inside brackets may be one number or several"),
+    ("round(1,250)", "'1,250' inside brackets"),
+    ("mean((100,200,300))", "'100,200' inside brackets"),
+    ("(5,100) * 2", "'5,100' inside brackets"),
+    ("sum([1,500, 3]", "'1,500' inside brackets"),
     ("sqrt(1, 2)", "write sqrt(x)"),
     ("pow(1)", "write pow(a, b)"),
     ("sqrt()", "write sqrt(x)"),

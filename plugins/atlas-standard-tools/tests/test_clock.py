@@ -130,10 +130,12 @@ RECKONED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"operation": "difference", "date": "2024-03-01", "other_date": "2024-01-01"},
-        "-60 days (8 weeks and 4 days; or 2 months)",
+        "-60 days (8 weeks and 4 days earlier; or 2 months earlier)",
     ),
     ({"operation": "difference", "date": "2024-01-01", "other_date": "2024-01-02"}, "1 day"),
     ({"operation": "difference", "date": "2024-01-01", "other_date": "2024-01-08"}, "7 days (1 week)"),
+    ({"operation": "difference", "date": "2024-01-08", "other_date": "2024-01-01"}, "-7 days (1 week earlier)"),
+    ({"operation": "difference", "date": "2024-01-08", "other_date": "2024-01-06"}, "-2 days"),
     (
         {"operation": "difference", "date": "1990-05-17", "other_date": "2024-02-29"},
         "12341 days (1763 weeks; or 33 years, 9 months, 12 days)",

@@ -168,6 +168,10 @@ async def test_a_page_without_a_type_is_looked_at(serve: Serve) -> None:
         ("http://", "only http:// and https://"),
         ("", "only http:// and https://"),
         ("http://[::1", "is no address"),
+        ("http://xn--/", "'http://xn--/' is no address"),
+        ("http://xn--:0/", "is no address"),
+        ("http://example.com/\x01", "is no address"),
+        ("ftp://user:hunter2@example.com/", "user name or password"),
         ("http://exa mple.com/", "can't be found"),
         ("http://example.com:99999/", "port 99999 is not among"),
         ("http://user:hunter2@example.com/", "user name or password"),
@@ -223,6 +227,8 @@ async def test_redirects_are_followed_and_the_last_address_is_told(serve: Serve)
         ("ftp://127.0.0.1:{port}/", "only http:// and https://"),
         ("http://user:hunter2@127.0.0.1:{port}/", "user name or password"),
         ("http://[::1", "Invalid URL in location"),
+        ("http://xn--:{port}/", "leads to an address that is none"),
+        ("//xn--/", "leads to an address that is none"),
     ],
 )
 async def test_each_hop_is_checked_anew(serve: Serve, target: str, text: str) -> None:

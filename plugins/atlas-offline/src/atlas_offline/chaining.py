@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from atlas_core import ToolSchema
 from atlas_offline.matching import Match, Refusal, match
@@ -17,6 +17,7 @@ __all__ = [
     "REFERENCE",
     "Value",
     "borrowed",
+    "calculated",
     "clauses",
     "fill",
     "pieces",
@@ -77,7 +78,10 @@ _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"(?:take |find |calculate |compute |what is |what's )?(?:the |its )?(?P<x>{_FUNCTION})",
             "the {x} of {r}",
         ),
-        (rf"round{_IT}(?: off)? to (?P<x>\d+) (?:decimals?|decimal places?|digits|places)", "round({r}, {x})"),
+        (
+            rf"round{_IT}(?: off)? to (?P<x>\d+|[a-z]+) (?:decimals?|decimal places?|digits|places)",
+            "round({r}, {x})",
+        ),
         (rf"round{_IT}(?: off)?(?: to (?:the nearest|a) (?:whole number|integer))?", "round({r})"),
         (rf"(?:convert|change){_IT} (?:in)?to (?P<x>.+)", "convert {r} to {x}"),
         (r"(?:and |what about |what is (?:that|it|this) )?(?:in|into|to|as) (?P<x>.+)", "convert {r} to {x}"),
@@ -109,6 +113,8 @@ _LIST_WORDS = re.compile(
 _STARTS_AS_OPERATION = re.compile(rf"(?:{_OPERATION}\b|[-+*/×÷^])", re.IGNORECASE)
 _MAX_CLAUSES = 8
 _PROBE = "4242"
+_ROUNDED = 14  # digits: tools round to 15 or more, and a last one that is 0 is not written
+_LONG = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +126,14 @@ class Value:
         number: The one number that it is, in plain decimal notation, or None.
         unit: The unit after that number, or "".
         date: The date that it is, in ISO 8601, or None.
+        exact: The expression that the number was calculated from, if it was rounded; else "".
     """
 
     text: str
     number: str | None = None
     unit: str = ""
     date: str | None = None
+    exact: str = ""
 
 
 ANY_NUMBER = (Value(text="", number=_PROBE), Value(text="", number=f"{_PROBE}.5"))
@@ -153,6 +161,13 @@ def read_value(text: str) -> Value:
         whole = data.strip()
     short_value = _read_short(whole)
     return Value(text=text, number=short_value.number, unit=short_value.unit, date=short_value.date)
+
+
+def calculated(value: Value, expression: str) -> Value:
+    """Return a calculated value with its expression, if it was rounded: 1 / 3, then times 3, is 1."""
+    if value.number is None or len(value.number.strip("-0.").replace(".", "")) < _ROUNDED or len(expression) > _LONG:
+        return value
+    return replace(value, exact=expression)
 
 
 def _read_short(text: str) -> Value:
@@ -260,6 +275,8 @@ def unit_split(clause: str) -> tuple[str, str] | None:
     found = _UNIT_SPLIT.fullmatch(clause.strip().rstrip("?!. "))
     if not found or re.fullmatch(rf"\(?\s*{_NUMBER}\s*\)?", found["expr"].strip(), re.IGNORECASE):
         return None
+    if re.search(r"\bround", found["expr"], re.IGNORECASE):
+        return None  # "round 5.4 miles to km" rounds the kilometres
     return found["expr"].strip(), f"convert {REFERENCE} {found['rest'].strip()}"
 
 
@@ -301,6 +318,8 @@ def fill(template: str, value: Value, tools: Sequence[ToolSchema]) -> Match | Re
 
 
 def _forms(value: Value, template: str) -> Iterator[str]:
+    if value.exact:
+        yield f"({value.exact})"
     if value.number is not None:
         if value.unit:
             yield f"{value.number} {value.unit}"

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from atlas_offline.words import in_calls
+
 __all__ = ["FINDERS", "NUMBER", "Found", "find_dates", "find_numbers"]
 
 Found: TypeAlias = "list[tuple[str, tuple[int, int]]]"
@@ -41,8 +43,18 @@ _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
 def find_numbers(text: str) -> Found:
-    """Find numbers that stand alone, and the words `zero` to `twelve`; no part of a date, time, version or range."""
-    found = [(m[0], m.span()) for m in NUMBER.finditer(text)]
+    """Find numbers that stand alone, and the words `zero` to `twelve`; no part of a date, time, version or range.
+
+    In the brackets of a call, `5,100` is two numbers, and `5,000`, which may be one or two, is none.
+    """
+    inside = in_calls(text)
+    found: Found = []
+    for match in NUMBER.finditer(text):
+        parts = match[0].split(",") if inside[match.start()] else [match[0]]
+        start = match.start()
+        for part in parts if not any(re.match(r"0\d", p) for p in parts) else ():
+            found.append((part, (start, start + len(part))))
+            start += len(part) + 1
     found += [(str(_WORDS.index(m[0].lower())), m.span()) for m in _NUMBER_WORD.finditer(text)]
     return sorted(found, key=lambda item: item[1])
 

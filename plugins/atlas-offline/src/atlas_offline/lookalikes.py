@@ -61,6 +61,8 @@ _UNLESS_ASKED: tuple[tuple[str, str], ...] = (
     ("a ZIP code", r"(?<![\w.-])\d{5}-\d{4}(?![\w-]|\.\d)"),
     ("a way of speaking", r"(?<![\w./])(?:24/7|9/11|7/11|50/50|20/20)(?![\w/]|\.\d)"),
 )
+# Blanks around the sign are no sign of arithmetic where the years are all that is said.
+_YEARS = re.compile(r"\s*((?:1[5-9]|20)\d\d) [-–—] ((?:1[5-9]|20)\d\d)[\s.?!]*")
 _ASKED = re.compile(
     r"\b(?:calculate|compute|evaluate|work out|divide|subtract|calculator)\b|\bresult of\b", re.IGNORECASE
 )
@@ -75,6 +77,8 @@ def lookalike(text: str) -> str | None:
     for kind, pattern in _COMPILED:
         if found := pattern.search(text):
             return f"{found[0].strip()!r} reads as {kind}, not as arithmetic"
+    if (years := _YEARS.fullmatch(text)) and years[1] < years[2]:
+        return f"{years[0].strip(' .?!')!r} reads as a range of years, not as arithmetic"
     if not _ASKED.search(text):
         for kind, pattern in _COMPILED_SOFT:
             if found := pattern.search(text):

@@ -13,7 +13,7 @@ from atlas_offline import extraction
 from atlas_offline.lookalikes import calculates, lookalike
 from atlas_offline.phrasing import forms
 from atlas_offline.relevance import concerns
-from atlas_offline.words import name_words, number_values, phrases, unused_numbers
+from atlas_offline.words import name_words, number_values, phrases, unused_numbers, without_quotes
 
 __all__ = ["AN_EXAMPLE", "Match", "Refusal", "match", "numbers_in"]
 
@@ -43,11 +43,19 @@ class Match:
     clause: str
 
     def thought(self) -> str:
-        """Say what was matched, in facts: the words, how many numbers, and by which rule."""
-        count = numbers_in(self.clause)
-        facts = [f"'{phrase}'" for phrase in phrases(self.clause)]
-        facts.append(f"{count} number{'' if count == 1 else 's'}")
+        """Say what was matched, in facts: the words, how many numbers, and by which rule.
+
+        What stands in quotes is passed on, not matched, so its words and numbers are no part of it.
+        """
+        clause, quoted = without_quotes(self.clause)
+        facts = [f"'{phrase}'" for phrase in phrases(clause)]
+        facts.append(_count(numbers_in(clause), "number"))
+        facts += [_count(quoted, "quoted text")] if quoted else []
         return f"matched {self.tool.name}: {', '.join(facts)} ({self.how})"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,7 @@ def _nothing_fits(clause: str, tools: Sequence[ToolSchema]) -> Refusal:
     """Say that no tool fits, and why where it can be told: what looks like arithmetic and is none, or which words."""
     if any(calculates(tool, {}) for tool in tools) and (reason := lookalike(clause)):
         return Refusal(reason, rank=1)
-    said = [f"'{phrase}'" for phrase in phrases(clause)]
+    said = [f"'{phrase}'" for phrase in phrases(without_quotes(clause)[0])]
     return Refusal("no tool on offer fits the question" + (f" (its words: {', '.join(said)})" if said else ""))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atlas_core import ChatMessage, ToolSchema
 from atlas_offline import chaining
 from atlas_offline.chaining import Value, fill, read_value
+from atlas_offline.lookalikes import calculates
 from atlas_offline.matching import AN_EXAMPLE, Match, Refusal, match
 
 __all__ = ["Done", "Plan", "Progress", "Step", "make_plan", "progress", "resolve"]
@@ -247,12 +248,24 @@ def _ready(plan: Plan, done: dict[int, Done], tools: Sequence[ToolSchema]) -> li
         if step.refers is None:
             ready.append((index, step.found))
             continue
-        value = plan.earlier if step.refers == _EARLIER else read_value(done[step.refers].result)
+        value = plan.earlier if step.refers == _EARLIER else _value(done[step.refers])
         found = resolve(step.templates, [value] if value else [], tools)
         if isinstance(found, Refusal):
             return Refusal(f"{step.clause!r} can't be done with the result before it: {found.reason}", rank=found.rank)
         ready.append((index, found))
     return ready
+
+
+def _value(done: Done) -> Value:
+    return _with_expression(read_value(done.result), done.found.tool.name, done.found.arguments)
+
+
+def _with_expression(value: Value, name: str, arguments: Mapping[str, object]) -> Value:
+    """Keep what a value was calculated from, if a tool that calculates was given nothing but one text."""
+    texts = list(arguments.values())
+    if len(texts) == 1 and isinstance(texts[0], str) and calculates(ToolSchema(name=name), arguments):
+        return chaining.calculated(value, texts[0])
+    return value
 
 
 def _exchange(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
@@ -277,4 +290,8 @@ def earlier_result(history: Sequence[ChatMessage]) -> Value | Refusal | None:
     result = next((m for m in turn if m.role == "tool" and m.tool_call_id == last[0].id), None)
     if result is None or result.is_error:
         return Refusal("the turn before ended without a result to go on with", rank=6)
-    return read_value(result.text)
+    try:
+        arguments = last[0].arguments
+    except ValueError:  # a model wrote them, and the call may have been repaired
+        arguments = {}
+    return _with_expression(read_value(result.text), last[0].name, arguments)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 from atlas_offline.finders import FINDERS, find_dates, find_numbers
 from atlas_offline.schemas import Parameter
-from atlas_offline.words import name_words
+from atlas_offline.words import QUOTED, name_words
 
 __all__ = ["Reader", "read_all", "unquote"]
 
 # A lone number may fill a lone number parameter only where the name says no more than "a number".
 _PLAIN_NUMBER = frozenset({"n", "x", "num", "number", "value", "integer", "int", "float", "arg"})
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`")
+# Nobody lists the number 000: a comma before it can only part thousands.
+_JOINED = re.compile(r"(?<![\w.,(\[])\d{1,3}(?:,\d{3})*,(?!000(?!\d))\d{3}(?!\d)")
 _JSON_TAIL = re.compile(r"\{.*\}$", re.DOTALL)
 _TELLING = r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[\w.+-]+@[\w.-]+\w|https?://[^\s,]+|\w*[\d._-]\w[\w.-]*)"
 
@@ -99,7 +100,7 @@ def unquote(text: str) -> str:
 
 def read_quoted(reader: Reader, params: Sequence[Parameter]) -> None:
     """Take quoted texts: one for one text parameter, several for a list, else beside the parameter's name."""
-    found = [m for m in _QUOTED.finditer(reader.text) if reader.is_free(m.span())]
+    found = [m for m in QUOTED.finditer(reader.text) if reader.is_free(m.span())]
     if not found:
         return
     texts = [next(g for g in m.groups() if g is not None) for m in found]
@@ -213,7 +214,11 @@ def read_numbers(reader: Reader, params: Sequence[Parameter]) -> None:
     free = [(value, span) for value, span in find_numbers(reader.text) if reader.is_free(span)]
     wanted = reader.open(params, "number", "integer")
     lists = [p for p in reader.open(params, "array") if p.item_kind in ("number", "integer")]
-    if len(lists) == 1 and len(free) > 1 and not wanted and _are_listed(reader.text, [span for _, span in free]):
+    if lists and (joined := next((m for m in _JOINED.finditer(reader.text) if reader.is_free(m.span())), None)):
+        reader.unclear = reader.unclear or (
+            f"{joined[0]!r} may be one number or several; write a number without commas, and a blank after each comma"
+        )
+    elif len(lists) == 1 and len(free) > 1 and not wanted and _are_listed(reader.text, [span for _, span in free]):
         values = [lists[0].convert_item(text) for text, _ in free]
         if None not in values:
             reader.take(lists[0], values, *(span for _, span in free))

@@ -8,16 +8,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 __all__ = [
+    "QUOTED",
     "READ_WORDS",
     "STOP_WORDS",
     "Word",
     "content_words",
+    "in_calls",
     "name_words",
     "normalise",
     "number_values",
     "phrases",
     "stem",
     "unused_numbers",
+    "without_quotes",
     "words",
 ]
 
@@ -41,15 +44,18 @@ READ_WORDS = frozenset(
     """.split()
 )
 
+QUOTED = re.compile(r"\"([^\"\n]+)\"|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`")
+"""A text in quotes: the text itself is in the one group that is not None."""
+
 _WORD = re.compile(r"(?:\be-(?=mail))?[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBER = re.compile(
     r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?![\d])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+(?!\w))?"
-    r"|(?<=[^\W\d_][.,])\d+|(?<=\d[.,])\d+|(?<=_)\d+",
+    r"|(?<=[^\W\d_][.,])\d+|(?<=\d,)\d+(?:\.\d+)?(?:e[+-]?\d+(?!\w))?|(?<=\d\.)\d+|(?<=_)\d+",
     re.IGNORECASE,
 )
 _ANY_DIGITS = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+(?!\w))?|\.\d+", re.IGNORECASE)
-_FRACTION = re.compile(r"(?<![\w./])(?:(\d+)\s+)?(\d+)\s*/\s*(\d+)(?![\w./])")
+_FRACTION = re.compile(r"(?<![\w.,/])(?:(\d+)\s+)?(\d+)\s*/\s*(\d+)(?![\w./]|,\d)")
 # What a number may become on its way into an argument: itself, a percentage, a scaled one, an hour after noon, a dozen.
 _SCALES = {"%": 0.01, "percent": 0.01, "hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9}
 _SCALES |= {"trillion": 1e12, "dozen": 12.0}
@@ -124,13 +130,48 @@ def phrases(text: str, *, most: int = 4) -> list[str]:
     return [" ".join(word.text for word in run) for run in runs][:most]
 
 
+def without_quotes(text: str) -> tuple[str, int]:
+    """Return the text without what stands in quotes, and how many quoted texts there were."""
+    return QUOTED.subn("", text)
+
+
+def in_calls(text: str) -> list[bool]:
+    """Tell for each character whether the innermost bracket around it is a list or belongs to a name, as in `f(1,2)`.
+
+    A comma parts arguments there, while `1,200` is one number elsewhere.
+    """
+    stack = [False]
+    inside: list[bool] = []
+    for at, char in enumerate(text):
+        if char in ")]" and len(stack) > 1:
+            stack.pop()
+        inside.append(stack[-1])
+        if char in "([":
+            stack.append(char == "[" or text[max(0, at - 1) : at].isalnum())
+    return inside
+
+
 def _value(text: str) -> float:
     return float(text.replace(",", ""))
 
 
+def _numbers(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the numbers of a text with start and end; `5,100` in the brackets of a call is two."""
+    inside: list[bool] | None = None
+    for match in pattern.finditer(text):
+        start = match.start()
+        if "," not in match[0]:
+            yield match[0], start, match.end()
+            continue
+        inside = inside or in_calls(text)
+        for part in match[0].split(",") if inside[start] else [match[0]]:
+            yield part, start, start + len(part)
+            start += len(part) + 1
+
+
 def number_values(text: str) -> list[float]:
     """Return the numbers that a question states, in order; digits inside a word, as in `H2O`, are no number."""
-    return [_value(match[0]) for match in _NUMBER.finditer(text)]
+    return [_value(number) for number, _, _ in _numbers(_NUMBER, text)]
 
 
 def unused_numbers(question: str, arguments: Iterable[object]) -> list[str]:
@@ -158,11 +199,11 @@ def _number_groups(question: str) -> Iterator[list[list[float]]]:
         parts = [float(g) for g in match.groups() if g]
         whole = (float(match[1]) if match[1] else 0.0) + int(match[2]) / int(match[3])
         yield [parts, [whole]]
-    for match in _NUMBER.finditer(question):
-        if any(f.start() <= match.start() < f.end() for f in fractions):
+    for number, start, end in _numbers(_NUMBER, question):
+        if any(f.start() <= start < f.end() for f in fractions):
             continue
-        value = _value(match[0])
-        yield [[value], *([other] for other in _other_forms(value, question[match.end() : match.end() + 12]))]
+        value = _value(number)
+        yield [[value], *([other] for other in _other_forms(value, question[end : end + 12]))]
 
 
 def _other_forms(value: float, after: str) -> Iterator[float]:
@@ -182,7 +223,7 @@ def _argument_numbers(arguments: Iterable[object]) -> list[float]:
         if isinstance(argument, (int, float)):
             found.append(abs(float(argument)))
         elif isinstance(argument, str):
-            found.extend(_value(match[0]) for match in _ANY_DIGITS.finditer(argument))
+            found.extend(_value(number) for number, _, _ in _numbers(_ANY_DIGITS, argument))
         elif isinstance(argument, dict):
             found.extend(_argument_numbers(argument.values()))
         elif isinstance(argument, Iterable):

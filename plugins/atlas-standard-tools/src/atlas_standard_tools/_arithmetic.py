@@ -70,9 +70,9 @@ def evaluate(expression: str) -> int | float | Decimal:
         expression: At most 2,000 characters, nested at most 60 deep. Numbers, `+ - * / // % ** ^`, brackets,
             postfix `!`, percentages, the names in `FUNCTIONS` and `CONSTANTS`.
     Returns:
-        An int where the result is whole; else a float of at most 17 significant digits. A `Decimal` where a float
-        would lose digits of an exact decimal, or can't hold a value so large or small. Results of
-        functions such as `sin` are rounded to 15 digits, which hides the noise of binary fractions.
+        An int where the result is whole; else a float of at most 15 significant digits: what goes on for ever, as
+        5/6 or sqrt(2) does, is rounded to that many, which hides the noise of binary fractions. A `Decimal` where
+        a float would lose digits of an exact decimal, or can't hold a value so large or small.
     Raises:
         ExpressionError: It is no such expression, or its result is undefined or too large.
     """
@@ -209,9 +209,8 @@ def _fraction(value: Fraction) -> float | Decimal:
     exact = _terminating(value)
     if exact is not None and len(exact.as_tuple().digits) > 15:
         return exact
-    if 1e-300 < abs(value) < 1e300:
-        return float(value)
-    return Context(prec=15).divide(Decimal(value.numerator), Decimal(value.denominator))
+    rounded = Context(prec=15).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return float(rounded) if 1e-300 < abs(value) < 1e300 else rounded
 
 
 def _terminating(value: Fraction) -> Decimal | None:

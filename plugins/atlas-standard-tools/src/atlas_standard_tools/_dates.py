@@ -257,7 +257,8 @@ def _days_apart(a: date, b: date, parts: object) -> str:
     calendar = ", ".join(_count(n, unit) for n, unit in pieces if n)
     in_weeks = _count(weeks, "week") + (f" and {_count(rest, 'day')}" if rest else "")
     extra = ([in_weeks] if weeks else []) + ([calendar] if pieces[0][0] or pieces[1][0] else [])
-    return f"{'-' if days < 0 else ''}{_count(abs(days), 'day')}" + (f" ({'; or '.join(extra)})" if extra else "")
+    sign, earlier = ("-", " earlier") if days < 0 else ("", "")
+    return f"{sign}{_count(abs(days), 'day')}" + (f" ({f'{earlier}; or '.join(extra)}{earlier})" if extra else "")
 
 
 def _count(n: int, unit: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from atlas_standard_tools._commas import THOUSANDS, separating
 from atlas_standard_tools._numbers import ExpressionError
 
 __all__ = ["NotationError", "to_python"]
@@ -17,7 +18,6 @@ _SIGNS = str.maketrans({
     "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "⁄": "/", "−": "-", "–": "-", "\u00a0": " ",
     "\u2009": " ", "\u202f": " ", "π": " pi ", "τ": " tau ", "²": "**2", "³": "**3",
 })  # fmt: skip
-_THOUSANDS = re.compile(r"(?<![\d.,\w])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d|,\d)")
 _TOKEN = re.compile(r"\s*(\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\w+|\*\*|//|!=|.)", re.DOTALL)
 _MONEY = re.compile(r"[$€£¥₹]")
 
@@ -27,6 +27,7 @@ def to_python(text: str) -> str:
 
     Raises:
         NotationError: It holds a sign of money, an ambiguous percent sign, or a sign that is no arithmetic.
+        UnclearCommaError: Digits parted by a comma may be one number or several.
     """
     text = text.translate(_SIGNS).strip().removesuffix("=").strip()
     if money := _MONEY.search(text):
@@ -39,34 +40,8 @@ def to_python(text: str) -> str:
 
 
 def _without_thousands(text: str) -> str:
-    depth = 0
-    pieces: list[str] = []
-    at = 0
-    for match in _THOUSANDS.finditer(text):
-        before = text[at : match.start()]
-        depth += before.count("(") + before.count("[") - before.count(")") - before.count("]")
-        # Inside brackets a comma separates arguments: gcd(12,180).
-        inside = depth > 0 and _in_call(text, match.start())
-        pieces += [before, match.group() if inside else match.group().replace(",", "")]
-        if inside and re.search(r",0\d\d", match.group()):
-            raise NotationError(
-                f"{match.group()!r} inside a function may be one number or several; write it without commas"
-            )
-        at = match.end()
-    return "".join([*pieces, text[at:]])
-
-
-def _in_call(text: str, at: int) -> bool:
-    """Tell whether the innermost open bracket before `at` belongs to a function or a list."""
-    depth = 0
-    for i in range(at - 1, -1, -1):
-        if text[i] in ")]":
-            depth += 1
-        elif text[i] in "([":
-            if depth == 0:
-                return text[i] == "[" or bool(re.search(r"\w\s*$", text[:i]))
-            depth -= 1
-    return False
+    inside = separating(text)
+    return THOUSANDS.sub(lambda m: m.group() if inside[m.start()] else m.group().replace(",", ""), text)
 
 
 def _percents(tokens: list[str]) -> list[str]:

@@ -2,17 +2,32 @@
 
 A grammar for the whole question: each word and sign must have its place in it, and where English leaves two
 readings the answer is None. "The square root of 144 multiplied by 5" is `sqrt(144) * 5`, as a phrase before a
-number takes that number alone; "the square root of 144 plus 25" is read by many as 13, by many as 37, so by us
-as neither.
+number takes that number alone. What is added after such a phrase is another matter: "the square root of 144 plus 25",
+"half of 10 plus 4" and "15% of 80 plus 5" are read in two ways by many, so by us in neither, unless a comma ends the
+phrase. The same holds for "the sum of 3 and 4 squared".
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 
 from atlas_standard_tools._question import unframe
-from atlas_standard_tools._spoken_tokens import Token, Unreadable, tokens_of
+from atlas_standard_tools._spoken_terms import (
+    ADD,
+    ATOM,
+    MUL,
+    POW,
+    SIGN,
+    Term,
+    binary,
+    function_template,
+    joined,
+    postfixed,
+    tail,
+)
+from atlas_standard_tools._spoken_tokens import CALLS, Token, Unreadable, tokens_of
+from atlas_standard_tools._words import NUMBER_WORDS
 
 __all__ = ["read_expression"]
 
@@ -30,41 +45,20 @@ _LOOKALIKE = re.compile(
     re.IGNORECASE,
 )
 _TIGHT_SIGN = re.compile(r"^\s*-?\d+(?:\.\d+)?[-/x]\d+(?:\.\d+)?\s*$", re.IGNORECASE)
-_ADD, _MUL, _SIGN, _POW, _ATOM = 1, 2, 3, 4, 5
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A piece of the expression.
-
-    Attributes:
-        text: Its text.
-        level: How tightly it holds together; a looser one gets brackets where a tighter one is wanted.
-        open: What must not follow, as it could be read as part of this piece: "" nothing, "power" a power,
-            "sum" also + and -, "any" every operator.
-        number: Its value, if it is a bare number.
-        work: Whether it computes anything.
-    """
-
-    text: str
-    level: int
-    open: str = ""
-    number: float | None = None
-    work: bool = True
-
-    def at(self, level: int) -> str:
-        return self.text if self.level >= level else f"({self.text})"
+# ten-4, nine/11: a number in words that a tight sign ties to digits names something.
+_TIED = re.compile(rf"\b(?:{'|'.join(sorted(NUMBER_WORDS))})[-/]\d", re.IGNORECASE)
+_YEARS = re.compile(r"((?:1[5-9]|20)\d\d) - ((?:1[5-9]|20)\d\d)")
 
 
 def read_expression(question: str) -> str | None:
     """Return the expression that the question asks to evaluate, or None if it may ask for anything else."""
     text = unframe(question)
-    if len(text) > 300 or not text or _LOOKALIKE.search(text):
+    if len(text) > 300 or not text or _LOOKALIKE.search(text) or _TIED.search(text):
         return None
     asked = _ASKING.match(text)
     body = text[asked.end() :] if asked else text
     body = _ENDING.sub("", body)
-    if not asked and _TIGHT_SIGN.match(body):
+    if not asked and (_TIGHT_SIGN.match(body) or _is_span_of_years(text)):
         return None
     if body.rstrip().endswith("!") and not re.fullmatch(r"\d+!", body.strip()):
         return None
@@ -75,10 +69,10 @@ def read_expression(question: str) -> str | None:
     return term.text if term.work else None
 
 
-def _binary(op: str, a: _Term, b: _Term) -> _Term:
-    level = _ADD if op in "+-" else _MUL
-    # The right side of - and / must hold together more tightly than the left: 10 - (4 - 1).
-    return _Term(f"{a.at(level)} {op} {b.at(level + 1)}", level)
+def _is_span_of_years(text: str) -> bool:
+    """Tell whether a bare `1990 - 2000` may name the years from one to the other; from late to early it is a sum."""
+    years = _YEARS.fullmatch(text)
+    return years is not None and years.group(1) < years.group(2)
 
 
 class _Reader:
@@ -111,66 +105,91 @@ class _Reader:
 
     # --- the whole question
 
-    def whole(self) -> _Term:
+    def whole(self) -> Term:
         term = self._statement()
         while self._peek().kind != "end":
-            self._take("comma")
+            comma = self._take("comma")
+            if self._take("rounded"):
+                # "1.26 + 2.44 rounded to 1 decimal" may mean the last number alone.
+                if term.level == ADD and not comma:
+                    raise Unreadable
+                term = self._rounded(term)
+                continue
             self._take("and")
             self._take("then")
             term = self._step(term)
         return term
 
-    def _statement(self) -> _Term:
+    def _statement(self) -> Term:
         if verb := self._take("verb"):
             return self._command(verb.value)
         if special := self._special():
             return special
         return self._expression()
 
-    def _command(self, verb: str) -> _Term:
+    def _command(self, verb: str) -> Term:
         if verb in {"add", "multiply"}:
             return self._several("+" if verb == "add" else "*")
+        if verb == "round":
+            return self._rounded(self._expression())
         a = self._operand()
         if verb in {"subtract", "take"}:
             self._need("from")
-            return _binary("-", self._operand(), a)
+            return binary("-", self._last(a), a)
         if verb == "divide":
             self._need("by")
-            return _binary("/", a, self._operand())
+            return binary("/", a, self._last(a))
         if verb in {"increase", "decrease"}:
             self._need("by")
             return self._changed(a, "+" if verb == "increase" else "-")
         if verb == "raise":
             self._need("op", "^")
             return self._powered(a)
-        return _Term(f"{a.at(_ATOM)} ^ {2 if verb == 'square' else 3}", _POW)
+        return Term(f"{a.at(ATOM)} ^ {2 if verb == 'square' else 3}", POW)
 
-    def _several(self, op: str) -> _Term:
+    def _several(self, op: str) -> Term:
         first = self._operand()
         if self._take("by" if op == "*" else "to"):
-            return _binary(op, first, self._operand())
+            return binary(op, first, self._last(first))
         items = self._items(first)
-        return _joined(op, items)
+        return joined(op, items)
 
-    def _step(self, before: _Term) -> _Term:
+    def _step(self, before: Term) -> Term:
         """Read one "then ..." and apply it to what came before."""
         verb = self._need("verb").value
         self._take("it")
+        if verb == "round":
+            return self._rounded(before)
         if verb in {"square", "cube"}:
-            return _Term(f"{before.at(_ATOM)} ^ {2 if verb == 'square' else 3}", _POW)
+            return Term(f"{before.at(ATOM)} ^ {2 if verb == 'square' else 3}", POW)
         if verb in {"add", "subtract", "take"}:
-            value = self._operand()
+            value = self._last(before)
             if self._take("to") or self._take("from"):
                 self._need("it")
-            return _binary("+" if verb == "add" else "-", before, value)
+            return binary("+" if verb == "add" else "-", before, value)
         self._need("by")
         if verb in {"multiply", "divide"}:
-            return _binary("*" if verb == "multiply" else "/", before, self._operand())
+            return binary("*" if verb == "multiply" else "/", before, self._last(before))
         if verb in {"increase", "decrease"}:
             return self._changed(before, "+" if verb == "increase" else "-")
         raise Unreadable
 
-    def _special(self) -> _Term | None:
+    def _rounded(self, value: Term) -> Term:
+        """Read to what a value is rounded; with nothing said, to a whole number."""
+        if not self._take("to"):
+            return Term(f"round({value.text})", ATOM)
+        if places := self._take("places-of"):
+            return Term(f"round({value.text}, {places.value})", ATOM)
+        if nearest := self._take("nearest"):
+            step = nearest.value or self._need("number").value
+            if step == "1":
+                return Term(f"round({value.text})", ATOM)
+            return Term(f"round({value.at(MUL)} / {step}) * {step}", MUL)
+        digits = self._need("number").value
+        self._need("places")
+        return Term(f"round({value.text}, {digits})", ATOM)
+
+    def _special(self) -> Term | None:
         """Read the forms that are a whole question: percentages of each other, "5 more than 3"."""
         start = self._at
         try:
@@ -179,76 +198,78 @@ class _Reader:
             self._at = start
             return None
 
-    def _percent_question(self) -> _Term | None:
+    def _percent_question(self) -> Term | None:
         start = self._at
         if self._take("what-percent"):
             if self._take("of"):
                 base = self._operand()
                 self._need("is")
-                return self._share(self._operand(), base)
+                return self._share(self._last(base), base)
             self._need("is")
             part = self._operand()
             self._need("of")
-            return self._share(part, self._operand())
+            return self._share(part, self._last(part))
         if self._take("percent-change"):
             old = self._operand()
             self._need("to")
-            new = self._operand()
-            return _Term(f"({_binary('-', new, old).text}) / {old.at(_SIGN)} * 100", _MUL)
+            new = self._last(old)
+            return Term(f"({binary('-', new, old).text}) / {old.at(SIGN)} * 100", MUL)
         part = self._operand(percent=True)
         if self._take("is-what-percent") and self._take("of"):
-            return self._share(part, self._operand())
+            return self._share(part, self._last(part))
         self._at = start
         return None
 
-    def _share(self, part: _Term, base: _Term) -> _Term:
-        return _Term(f"{part.at(_MUL)} / {base.at(_SIGN)} * 100", _MUL)
+    def _share(self, part: Term, base: Term) -> Term:
+        return Term(f"{part.at(MUL)} / {base.at(SIGN)} * 100", MUL)
 
-    def _comparison(self) -> _Term | None:
+    def _comparison(self) -> Term | None:
         start = self._at
         first = self._operand(percent=True)
         is_percent = self._take("percent") is not None
         if is_percent and self._take("off"):
-            return self._percent_of_change(first, self._operand(), "-")
+            return self._percent_of_change(first, self._last(first), "-")
         for kind, op in (("more-than", "+"), ("less-than", "-"), ("subtracted-from", "-"), ("added-to", "+")):
             if self._take(kind):
-                base = self._operand()
+                base = self._last(first)
                 if is_percent:
                     return self._percent_of_change(first, base, op)
-                return _binary(op, base, first)
+                return binary(op, base, first)
         if not is_percent and (change := self._take("changed-by")):
             return self._changed(first, change.value)
         self._at = start
         return None
 
-    def _changed(self, base: _Term, op: str) -> _Term:
-        amount = self._operand(percent=True)
+    def _changed(self, base: Term, op: str) -> Term:
+        amount = self._last(base, percent=True)
         if self._take("percent"):
             return self._percent_of_change(amount, base, op)
-        return _binary(op, base, amount)
+        return binary(op, base, amount)
 
-    def _percent_of_change(self, percent: _Term, base: _Term, op: str) -> _Term:
-        return _Term(f"{base.at(_MUL)} * (1 {op} {percent.at(_SIGN)} / 100)", _MUL)
+    def _percent_of_change(self, percent: Term, base: Term, op: str) -> Term:
+        return Term(f"{base.at(MUL)} * (1 {op} {percent.at(SIGN)} / 100)", MUL)
 
     # --- expressions
 
-    def _expression(self) -> _Term:
+    def _expression(self, *, argument: bool = False) -> Term:
         left = self._product()
-        while ((op := self._peek()).kind == "op" and op.value in {"+", "-"}) or self._comma_before_sign():
+        while ((op := self._peek()).kind == "op" and op.value in {"+", "-"}) or (
+            not argument and self._comma_before_sign()
+        ):
             comma = self._take("comma")
             op = self._next()
             # "the square root of 144, plus 25": the comma tells that the phrase has ended.
             if (comma is not None) != (left.open == "sum") or left.open == "any":
                 raise Unreadable
             right = self._product()
-            left = _Term(_binary(op.value, left, right).text, _ADD, open=right.open)
+            left = Term(binary(op.value, left, right).text, ADD, open=right.open)
         return left
 
     def _comma_before_sign(self) -> bool:
         following = self._peek(1)
         return self._peek().kind == "comma" and following.kind == "op" and following.value in {"+", "-"}
 
-    def _product(self) -> _Term:
+    def _product(self) -> Term:
         left = self._signed()
         while (op := self._peek()).kind == "op" and op.value in {"*", "/", "%"}:
             if left.open == "any":
@@ -259,56 +280,69 @@ class _Reader:
                 raise Unreadable
             both = {left.open, right.open}
             open_ = next((o for o in ("any", "sum", "power") if o in both), "")
-            left = _Term(_binary(op.value, left, right).text, _MUL, open=open_)
+            left = Term(binary(op.value, left, right).text, MUL, open=open_)
         return left
 
-    def _signed(self) -> _Term:
+    def _signed(self) -> Term:
         if self._take("op", "-") or self._take("negative"):
             value = self._power()
-            if value.number is None and not value.text.startswith("("):
+            if value.number is None and (value.level != ATOM or value.open):
                 raise Unreadable  # minus five squared: 25 or -25
             number = None if value.number is None else -value.number
-            return _Term(f"-{value.text}", _SIGN, number=number, work=value.work)
+            return Term(f"-{value.text}", SIGN, number=number, work=value.work)
         return self._power()
 
-    def _power(self) -> _Term:
+    def _power(self) -> Term:
         base = self._primary()
         if (self._peek().kind == "post" or self._peek().value == "^") and base.open:
             raise Unreadable  # half of 4 squared: 8 or 4
         while post := self._take("post"):
-            base = _postfixed(base, post.value)
-        return self._powered(base) if self._take("op", "^") else base
+            base = postfixed(base, post.value)
+        sign = self._take("op", "^")
+        if sign is None:
+            return base
+        ends = self._peek().kind == "ordinal"
+        raised = self._powered(base)
+        # "2 to the power of 3 plus 1" is 9 or 16; "2 ^ 3 + 1" and "2 to the third power plus 1" are 9.
+        return replace(raised, open="sum") if sign.loose and not ends else raised
 
-    def _powered(self, base: _Term) -> _Term:
+    def _powered(self, base: Term) -> Term:
         if ordinal := self._take("ordinal"):
             self._need("power")
-            return _Term(f"{base.at(_ATOM)} ^ {ordinal.value}", _POW)
+            return Term(f"{base.at(ATOM)} ^ {ordinal.value}", POW)
         exponent = self._signed()
         if exponent.open:
             raise Unreadable
-        text = exponent.text if exponent.level >= _POW or exponent.level == _SIGN else f"({exponent.text})"
-        return _Term(f"{base.at(_ATOM)} ^ {text}", _POW)
+        text = exponent.text if exponent.level >= POW or exponent.level == SIGN else f"({exponent.text})"
+        return Term(f"{base.at(ATOM)} ^ {text}", POW)
 
-    def _operand(self, *, percent: bool = False) -> _Term:
+    def _operand(self, *, percent: bool = False) -> Term:
         """Read one number, bracket or phrase, perhaps with a sign, that no operator may follow unseen."""
         negative = self._take("op", "-") or self._take("negative")
         value = self._primary(percent=percent)
         while not negative and not value.open and (post := self._take("post")):
-            value = _postfixed(value, post.value)
+            value = replace(postfixed(value, post.value), posted=True)
         if not negative:
             return value
         if value.number is None:
             raise Unreadable
-        return _Term(f"-{value.text}", _SIGN, number=-value.number, work=False)
+        return Term(f"-{value.text}", SIGN, number=-value.number, work=False)
 
-    def _primary(self, *, percent: bool = False) -> _Term:
+    def _last(self, *before: Term, percent: bool = False) -> Term:
+        """Read the operand that ends a form: "divide 100 by 5 squared" is 4 or 400, so it may not end in a power."""
+        value = self._operand(percent=percent)
+        if value.posted and not all(term.posted for term in before):
+            raise Unreadable
+        return value
+
+    def _primary(self, *, percent: bool = False) -> Term:
         token = self._next()
         if token.kind == "number":
             return self._number(token, percent=percent)
         if token.kind == "open":
             inner = self._expression()
             self._need("close")
-            return _Term(f"({inner.text})", _ATOM, work=inner.work)
+            return Term(f"({inner.text})", ATOM, work=inner.work)
         if token.kind == "call":
             return self._call(token.value)
         if token.kind in {"prefix", "times-of", "fraction", "root-sign"}:
@@ -316,114 +350,113 @@ class _Reader:
         if token.kind == "list":
             return self._list(token.value)
         if token.kind == "constant":
-            return _Term(token.value, _ATOM, work=False)
+            return Term(token.value, ATOM, work=False)
         if token.kind == "remainder-when":
             return self._remainder()
         raise Unreadable
 
-    def _number(self, token: Token, *, percent: bool) -> _Term:
-        number = _Term(token.value, _ATOM, number=float(token.value), work=False)
+    def _number(self, token: Token, *, percent: bool) -> Term:
+        number = Term(token.value, ATOM, number=float(token.value), work=False)
         if percent or self._peek().kind != "percent":
             return number
         self._next()
         if self._take("of"):
             argument = self._argument()
-            return _Term(f"{number.text} / 100 * {argument.at(_SIGN)}", _MUL, open=argument.open or "power")
+            return Term(f"{number.text} / 100 * {argument.at(SIGN)}", MUL, open=tail(argument))
         raise Unreadable
 
-    def _prefixed(self, token: Token) -> _Term:
+    def _prefixed(self, token: Token) -> Term:
         argument = self._argument()
         if token.kind == "prefix":
             return self._function(token.value, argument)
         if token.kind == "root-sign":
-            return _Term(f"sqrt({argument.text})", _ATOM, open=argument.open)
-        return _Term(f"{token.value} * {argument.at(_SIGN)}", _MUL, open=argument.open or "power")
+            return Term(f"sqrt({argument.text})", ATOM, open=argument.open)
+        return Term(f"{token.value} * {argument.at(SIGN)}", MUL, open=tail(argument))
 
-    def _function(self, name: str, argument: _Term) -> _Term:
+    def _function(self, name: str, argument: Term) -> Term:
         if name in {"sin", "cos", "tan"}:
             angle = self._need("angle").value  # the sine of 30 alone: degrees or radians
             inner = f"radians({argument.text})" if angle == "degrees" else argument.text
-            return _Term(f"{name}({inner})", _ATOM, open="power")
-        bracket = argument.text.startswith("(") and argument.level == _ATOM
-        open_ = argument.open if argument.open == "any" else "power" if bracket else "sum"
-        template, level = _templates(name)
-        text = argument.at(_ATOM) if level != _ATOM else argument.text
-        if bracket and level == _ATOM and text.count("(") == 1:
+            return Term(f"{name}({inner})", ATOM, open="power")
+        open_ = tail(argument)
+        template, level = function_template(name)
+        text = argument.at(ATOM) if level != ATOM else argument.text
+        if argument.is_bracket and level == ATOM and text.count("(") == 1:
             text = text[1:-1]  # the function has brackets of its own
-        return _Term(template.format(text), level, open=open_)
+        return Term(template.format(text), level, open=open_)
 
-    def _argument(self) -> _Term:
+    def _argument(self) -> Term:
         """Read what a phrase such as "square root of" takes: one number, bracket, list or further phrase."""
         if self._take("op", "-") or self._take("negative"):
             token = self._need("number")
-            return _Term(f"-{token.value}", _SIGN, number=-float(token.value), work=False)
+            return Term(f"-{token.value}", SIGN, number=-float(token.value), work=False)
         return self._primary()
 
-    def _call(self, name: str) -> _Term:
-        arguments = [self._expression()]
-        while self._take("comma"):
-            arguments.append(self._expression())
+    def _call(self, name: str) -> Term:
+        arguments = [self._expression(argument=True)]
+        if name in {"sin", "cos", "tan"}:
+            arguments = [self._angle(arguments[0])]
+        commas = set()
+        while comma := self._take("comma"):
+            commas.add(comma.loose)
+            arguments.append(self._expression(argument=True))
         self._need("close")
-        return _Term(f"{name}({', '.join(a.text for a in arguments)})", _ATOM)
+        least, most = CALLS[name]
+        # Commas of two kinds, as in max(1,5, 2,5), may be decimal commas and others.
+        if not least <= len(arguments) <= most or len(commas) > 1:
+            raise Unreadable
+        return Term(f"{name}({', '.join(a.text for a in arguments)})", ATOM)
 
-    def _list(self, name: str) -> _Term:
+    def _angle(self, value: Term) -> Term:
+        if angle := self._take("angle"):
+            return Term(f"radians({value.text})", ATOM) if angle.value == "degrees" else value
+        if value.number != 0 and not re.search(r"\bpi\b|radians\(", value.text):
+            raise Unreadable  # sin(30): degrees or radians
+        return value
+
+    def _list(self, name: str) -> Term:
         items = self._items(self._operand())
         if name in {"+", "*"}:
-            return _joined(name, items)
+            return joined(name, items)
         if name in {"-", "/", "|-|"}:
             return self._pair(name, items)
-        return _Term(f"{name}({', '.join(i.text for i in items)})", _ATOM, open="any")
+        return Term(f"{name}({', '.join(i.text for i in items)})", ATOM, open="any")
 
-    def _pair(self, op: str, items: list[_Term]) -> _Term:
+    def _pair(self, op: str, items: list[Term]) -> Term:
         if len(items) != 2:
             raise Unreadable
         a, b = items
         if op == "/":
-            return _Term(_binary("/", a, b).text, _MUL, open="any")
+            return Term(binary("/", a, b).text, MUL, open="any")
         if a.number is None or b.number is None or (op == "-" and a.number < b.number):
             raise Unreadable  # the difference of 4 and 10: 6 or -6
         larger, smaller = (a, b) if a.number >= b.number else (b, a)
-        return _Term(_binary("-", larger, smaller).text, _ADD, open="any")
+        return Term(binary("-", larger, smaller).text, ADD, open="any")
 
-    def _items(self, first: _Term) -> list[_Term]:
+    def _items(self, first: Term) -> list[Term]:
         items = [first]
+        joints = set()
         while self._peek().kind in {"and", "comma"}:
             ahead = 2 if self._peek().kind == "comma" and self._peek(1).kind == "and" else 1
             if self._peek(ahead).kind in {"verb", "then"}:
                 break
+            comma = self._peek().kind == "comma"
+            joints.add(comma and not self._peek().loose)
             self._at += ahead
+            if comma and self._peek() == Token("op", "-", loose=True):
+                raise Unreadable  # the product of 3 and 4, minus 5: 7 or -60
             items.append(self._operand())
         tokens = self._tokens
         unclear = any(t.kind == "number" and t.unclear_in_list for t in tokens)
+        # the average of 1,5 and 2,5: 3.25 or 2; the sum of 3 and 4 squared: 19 or 49
+        unclear = unclear or len(joints) > 1 or (items[-1].posted and not all(i.posted for i in items))
         if len(items) < 2 or unclear or any(i.open == "any" for i in items):
             raise Unreadable
         return items
 
-    def _remainder(self) -> _Term:
+    def _remainder(self) -> Term:
         a = self._need("number").value
         self._take("is")
         if not self._take("op", "/"):
             raise Unreadable
-        return _Term(f"{a} % {self._need('number').value}", _MUL, open="any")
-
-
-def _templates(name: str) -> tuple[str, int]:
-    """Return the pattern a phrase is written with, and how tightly that holds together."""
-    if name.startswith("root "):
-        return f"{{}} ^ (1 / {name[5:]})", _POW
-    return {
-        "square": ("{} ^ 2", _POW),
-        "cube": ("{} ^ 3", _POW),
-        "reciprocal": ("1 / {}", _MUL),
-    }.get(name, (f"{name}({{}})", _ATOM))
-
-
-def _postfixed(base: _Term, post: str) -> _Term:
-    if post == "!":
-        return _Term(f"factorial({base.text})", _ATOM)
-    return _Term(f"{base.at(_ATOM)} ^ {post}", _POW)
-
-
-def _joined(op: str, items: list[_Term]) -> _Term:
-    level = _ADD if op == "+" else _MUL
-    return _Term(f" {op} ".join(i.at(level + 1) for i in items), level, open="any")
+        return Term(f"{a} % {self._need('number').value}", MUL, open="any")

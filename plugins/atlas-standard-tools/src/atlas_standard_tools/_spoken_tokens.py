@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from atlas_standard_tools._commas import UnclearCommaError, separating
 from atlas_standard_tools._words import NUMBER_WORDS, ORDINALS, read_number
 
-__all__ = ["Token", "Unreadable", "tokens_of"]
+__all__ = ["CALLS", "Token", "Unreadable", "tokens_of"]
 
 
 class Unreadable(Exception):  # noqa: N818  # no failure: the question is for someone else
@@ -24,11 +25,14 @@ class Token:
         kind: What part it can play.
         value: Which of its kind it is; for a number, its digits.
         unclear_in_list: A number whose own "and" or comma could part two items of a list.
+        loose: A minus that stands apart from what follows, so that it may be no sign of that; a comma that does, so
+            that it can be no decimal comma; a power in words, so that it may reach further than one number.
     """
 
     kind: str
     value: str
     unclear_in_list: bool = False
+    loose: bool = False
 
 
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | ORDINALS | {f"{w}s": n for w, n in ORDINALS.items()}
@@ -36,7 +40,8 @@ del _PARTS["first"], _PARTS["firsts"], _PARTS["second"], _PARTS["seconds"]
 _SMALL = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
           "nine": 9}  # fmt: skip
 _ORDINAL = rf"(?:{'|'.join(ORDINALS)}|\d+(?:st|nd|rd|th))"
-_LITERAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d.])|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?(?![\d.]*\d)|\.\d+)"
+_PLAIN = r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?(?![\d.]*\d)|\.\d+"
+_GROUPED = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d.])"
 
 _PHRASES: list[tuple[str, str, str]] = [
     # kind, value, pattern; tried from the top, so the longer of two that begin alike stands first
@@ -102,6 +107,17 @@ _PHRASES: list[tuple[str, str, str]] = [
     ("verb", "cube", r"cube\b"),
     ("verb", "increase", r"increase\b"),
     ("verb", "decrease", r"(?:decrease|reduce)\b"),
+    ("verb", "round", r"round\b(?: off\b)?"),
+    ("rounded", "", r"rounded(?: off)?(?= to\b)"),
+    ("places", "", r"(?:decimals?(?: places?)?|places?(?: after the (?:decimal )?point)?|dp)\b"),
+    ("nearest", "1", r"nearest (?:whole number|integer|unit|one)\b"),
+    ("nearest", "100", r"nearest hundred\b(?! thousand)"),
+    ("nearest", "1000", r"nearest thousand\b"),
+    ("nearest", "1000000", r"nearest million\b"),
+    ("places-of", "1", r"nearest tenth\b"),
+    ("places-of", "2", r"nearest hundredth\b"),
+    ("places-of", "3", r"nearest thousandth\b"),
+    ("nearest", "", r"nearest(?= (?:\d|ten\b))"),
     ("skip", "", r"away\b(?= from)"),
     ("then", "", r"then\b|after that\b|afterwards\b"),
     ("it", "", r"(?:it|that|this|result|answer)\b"),
@@ -120,15 +136,25 @@ _PHRASES: list[tuple[str, str, str]] = [
     ("close", "", r"\)"),
 ]
 _NESTING = {"open", "call", "prefix", "list", "times-of", "fraction", "root-sign", "percent"}
-_CALL = re.compile(
-    r"(sqrt|cbrt|abs|ln|log10|log2|factorial|min|max|gcd|lcm|floor|ceil|mean|median|sum|exp"
-    r"|sin|cos|tan|asin|acos|atan|degrees|radians)\("
-)
+_ONE, _TWO, _ANY = (1, 1), (2, 2), (1, 100)
+CALLS = {
+    **dict.fromkeys("sqrt cbrt abs ln log10 log2 factorial floor ceil trunc exp degrees radians".split(), _ONE),
+    **dict.fromkeys("sin cos tan asin acos atan sinh cosh tanh".split(), _ONE),
+    **dict.fromkeys("pow mod comb perm".split(), _TWO),
+    **dict.fromkeys("min max gcd lcm mean average avg median sum hypot".split(), _ANY),
+    "round": (1, 2),
+}
+"""The functions that may be written with brackets, with the least and the most numbers that each takes."""
+_CALL = re.compile(rf"({'|'.join(sorted(CALLS, key=len, reverse=True))})\(")
 _ROOT = re.compile(rf"({_ORDINAL}) root of\b")
-_FRACTION = re.compile(rf"(?:({'|'.join(_SMALL)}|\d+) )?({'|'.join(_PARTS)}) of\b|(\d+)/(\d+) of\b")
+_FRACTION = re.compile(rf"(?:((?:{'|'.join(_SMALL)})(?=[ -])|\d+(?= ))[ -])?({'|'.join(_PARTS)}) of\b|(\d+)/(\d+) of\b")
 _ORDINALS = re.compile(rf"({_ORDINAL})\b")
-_NUMBER = re.compile(rf"({_LITERAL})(?: (hundred|thousand|million|billion|trillion))?(?=$|[^\w.]|x\s*\d|\.$)")
+_SCALED = r"(?: (hundred|thousand|million|billion|trillion))?(?=$|[^\w.]|x\s*\d|\.$)"
+_NUMBER = re.compile(rf"({_GROUPED}|{_PLAIN}){_SCALED}")
+_ARGUMENT = re.compile(rf"({_PLAIN}){_SCALED}")
 _TIMES_X = re.compile(r"x(?=\s*[\d(])")
+# A hyphen or slash that ties a word to another or to a number names something: 7-eleven, ten-4, one-way.
+_TIED = re.compile(r"[a-z][-/](?!(?:pi|sqrt)\b)[a-z]|\d[-/](?!pi\b|[a-z0-9]+\()[a-z]")
 _WORDS = re.compile(r"[a-z]+(?:[ -]+[a-z]+)*")
 _SCALE = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _COMPILED = [(kind, value, re.compile(pattern)) for kind, value, pattern in _PHRASES]
@@ -138,26 +164,29 @@ def tokens_of(text: str) -> list[Token]:
     """Return the tokens of a question in lower case.
 
     Raises:
-        Unreadable: A word or sign has no place in arithmetic.
+        Unreadable: A word or sign has no place in arithmetic, or a comma has two meanings.
     """
-    tokens = list(_scan(text))
+    try:
+        tokens = list(_scan(text, separating(text)))
+    except UnclearCommaError as exc:
+        raise Unreadable from exc
     # Each of these nests; so many are no question, and the reader calls itself for each.
     if sum(token.kind in _NESTING or token.value == "^" for token in tokens) > 20:
         raise Unreadable
     return tokens
 
 
-def _scan(text: str) -> Iterator[Token]:
+def _scan(text: str, in_call: Sequence[bool]) -> Iterator[Token]:
     at = 0
     last = ""
     while at < len(text):
-        token, at = _one(text, at, last)
+        token, at = _one(text, at, last, _ARGUMENT if in_call[at] else _NUMBER)
         if token.kind != "skip":
             last = token.kind
             yield token
 
 
-def _one(text: str, at: int, last: str) -> tuple[Token, int]:
+def _one(text: str, at: int, last: str, number: re.Pattern[str]) -> tuple[Token, int]:
     if match := _CALL.match(text, at):
         return Token("call", match.group(1)), match.end()
     if match := _ROOT.match(text, at):
@@ -166,7 +195,7 @@ def _one(text: str, at: int, last: str) -> tuple[Token, int]:
         return _fraction(match), match.end()
     if (match := _TIMES_X.match(text, at)) and last in {"number", "close"}:
         return Token("op", "*"), match.end()
-    if match := _NUMBER.match(text, at):
+    if match := number.match(text, at):
         return _number(match), match.end()
     if match := _ORDINALS.match(text, at):
         return Token("ordinal", str(_ordinal(match.group(1)))), match.end()
@@ -174,8 +203,16 @@ def _one(text: str, at: int, last: str) -> tuple[Token, int]:
         return spoken
     for kind, value, pattern in _COMPILED:
         if match := pattern.match(text, at):
-            return Token(kind, value), match.end()
+            if _TIED.match(text, max(0, at - 1)):
+                raise Unreadable
+            return Token(kind, value, loose=kind in {"op", "comma"} and _is_loose(text, match)), match.end()
     raise Unreadable
+
+
+def _is_loose(text: str, sign: re.Match[str]) -> bool:
+    """Tell whether a minus or comma stands apart from what follows, or a power is written in words."""
+    written = sign.group()
+    return (written in {"-", ","} and not re.match(r"[\d.(]", text[sign.end() :])) or written[-1:].isalpha()
 
 
 def _ordinal(text: str) -> int:

@@ -79,7 +79,10 @@ class Fetcher:
             raise _error(f"{url[:200]!r} was not loaded within {self._options.timeout_s:g} s") from exc
         except (_FetchError, AddressError) as exc:
             raise _error(str(exc)) from exc
-        except httpx.HTTPError as exc:
+        except UnicodeError as exc:
+            # httpx reads the target of a redirect itself, and lets the errors of `idna` through.
+            raise _error(f"{url[:200]!r} can't be loaded: it leads to an address that is none ({exc})") from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
             reason = str(exc) or type(exc).__name__
             raise _error(f"{url[:200]!r} can't be loaded: {reason[:300]}") from exc
 
@@ -105,8 +108,7 @@ class Fetcher:
                 target = response.headers.get("location") if response.status_code in _REDIRECTS else None
                 if target is None:
                     return await self._received(response)
-                joined = str(url.join(target))
-            url = self._checked(joined, previous=url)
+            url = self._checked(target, previous=url)
         raise _FetchError(f"{address[:200]!r} redirects over {self._options.max_redirects} times; it is not loaded")
 
     def _client(self) -> httpx.AsyncClient:
@@ -132,13 +134,16 @@ class Fetcher:
         shown = repr(text[:200])
         where = f", which {str(previous)!r} redirects to," if previous is not None else ""
         try:
-            url = httpx.URL(text)
+            url = previous.join(text) if previous is not None else httpx.URL(text)
+            # A host in Punycode ("xn--...") is decoded only when it is asked for.
+            _ = url.host, str(url)
         except (httpx.InvalidURL, ValueError) as exc:
             raise _FetchError(f"{shown}{where} is no address; write one such as 'https://example.com/'") from exc
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise _FetchError(f"{shown}{where} is not loaded: only http:// and https:// addresses are")
         if url.userinfo:
             raise _FetchError(f"the address of {url.host!r}{where} holds a user name or password; write it without")
+        shown = shown if previous is None else repr(str(url)[:200])
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise _FetchError(f"{shown}{where} is not loaded: only http:// and https:// addresses are")
         if previous is not None and previous.scheme == "https" and url.scheme == "http":
             raise _FetchError(f"{shown}{where} is not loaded: it leads from https to http")
         port = url.port or (443 if url.scheme == "https" else 80)
