@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.agents import Agent as Agent
     from atlas_core.interfaces.agents import AgentParts as AgentParts
     from atlas_core.interfaces.agents import AgentTypeSpec as AgentTypeSpec
+    from atlas_core.interfaces.agents import ToolGrants as ToolGrants
     from atlas_core.interfaces.executors import ExecutorSpec as ExecutorSpec
     from atlas_core.interfaces.executors import Outcome as Outcome
     from atlas_core.interfaces.executors import PreparedCall as PreparedCall
@@ -177,7 +178,7 @@ _HOMES = {
     "executors.parallel": ("ParallelToolExecutor",),
     "executors.sync": ("SyncToolExecutor",),
     "factory": ("AgentFactory",),
-    "interfaces.agents": ("Agent", "AgentParts", "AgentTypeSpec"),
+    "interfaces.agents": ("Agent", "AgentParts", "AgentTypeSpec", "ToolGrants"),
     "interfaces.executors": (
         "ExecutorSpec",
         "Outcome",

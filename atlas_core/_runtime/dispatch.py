@@ -152,6 +152,7 @@ class Dispatcher:
         workers: Gives the threads for plain functions.
         lifecycle: Starts tools before their first use.
         tool_timeout_s: The longest one call may take, or None.
+        granted: Tells whether a tool may be used at the moment of its call; None where nothing can change.
     """
 
     def __init__(
@@ -163,6 +164,7 @@ class Dispatcher:
         workers: Callable[[], Workers],
         lifecycle: Lifecycle,
         tool_timeout_s: float | None = None,
+        granted: Callable[[str], bool] | None = None,
     ) -> None:
         self.toolset = toolset
         self.executor = executor
@@ -170,6 +172,7 @@ class Dispatcher:
         self._workers = workers
         self._lifecycle = lifecycle
         self._tool_timeout_s = tool_timeout_s
+        self._granted = granted
 
     def prepare(
         self,
@@ -208,6 +211,9 @@ class Dispatcher:
         offered = slot.offered
         if offered is None:
             self._explain_missing(slot, number)
+            return False
+        if self._granted is not None and not self._granted(slot.call.name):
+            slot.answer(CallStatus.REFUSED, f"tool {slot.call.name!r} is denied by policy")
             return False
         try:
             checked = offered.check(slot.call.arguments_json)

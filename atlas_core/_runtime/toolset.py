@@ -49,15 +49,21 @@ class Toolset:
     warnings: tuple[str, ...] = ()
 
 
-def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings) -> Toolset:
+def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings, *, granted: bool = False) -> Toolset:
     """Apply a profile's `tools` and `permissions` to what there is.
 
+    Args:
+        registry: What there is.
+        settings: The profile.
+        granted: The registry holds what an agent was granted, so that a profile without `tools` means all of it, and a
+            name that is not in it is one that was not granted.
     Raises:
         UnknownToolError: `tools` names a tool, not a pattern, that is not there.
         ToolDefinitionError: A chosen tool's schema is broken.
     """
     names = tuple(registry.names)
-    for wanted in settings.tools:
+    chosen = settings.tools or (("*",) if granted else ())
+    for wanted in () if granted else chosen:
         if not is_pattern(wanted) and not any(matches(wanted, name) for name in names):
             raise UnknownToolError(
                 f"the profile's tools name {wanted!r}, which no enabled plugin offers",
@@ -70,16 +76,14 @@ def build_toolset(registry: ToolRegistry, settings: AgentProfileSettings) -> Too
     warnings = [
         f"the profile's tools name {wanted!r}, which matches no tool"
         for wanted in settings.tools
-        if is_pattern(wanted) and not any(matches(wanted, name) for name in names)
+        if not granted and is_pattern(wanted) and not any(matches(wanted, name) for name in names)
     ]
     warnings += list(unmatched_rules(names, allow=allow, ask=ask, deny=deny))
     offered: dict[str, OfferedTool] = {}
     denied: dict[str, str] = {}
     for name in names:
         tool = registry.get(name)
-        rule = decide(
-            name, tools=settings.tools, allow=allow, ask=ask, deny=deny, requires_approval=tool.requires_approval
-        )
+        rule = decide(name, tools=chosen, allow=allow, ask=ask, deny=deny, requires_approval=tool.requires_approval)
         if rule is None:
             continue
         if rule.decision is Decision.DENY:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -27,7 +28,7 @@ from atlas_core.errors import (
     ServiceNotReadyError,
     SettingsError,
 )
-from atlas_core.interfaces.agents import AgentParts
+from atlas_core.interfaces.agents import AgentParts, ToolGrants
 from atlas_core.interfaces.llm import LLMDefaults
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
@@ -59,7 +60,10 @@ class AgentService(BaseService):
     Args:
         settings: The profile: prompt, tools, permissions, limits.
         llm: The model.
-        executor: Where tool calls run; its `tool_registry` holds the tools.
+        executor: Where tool calls run; its `tool_registry` holds the tools where there is no toolkit.
+        toolkit: Tools with grants: the agent is offered what it was granted under its name, as the grants stand when
+            a run begins, and a call to what was revoked since is refused. The profile's `tools`, where it has any, and
+            `permissions` narrow that further.
         observers: Who is told of every event of every run.
 
     The agent starts `llm` and `executor` but leaves stopping them to whoever made them. An agent that came from
@@ -72,6 +76,7 @@ class AgentService(BaseService):
         llm: BaseLLM,
         executor: ToolExecutorProtocol,
         *,
+        toolkit: ToolGrants | None = None,
         observers: Iterable[Observer] = (),
     ) -> None:
         from atlas_core.tools.registry import ToolRegistry  # heavier than what importing this module should cost
@@ -85,6 +90,7 @@ class AgentService(BaseService):
                 llm=llm,
                 executor=executor,
                 tools=registry if registry is not None else ToolRegistry(),
+                toolkit=toolkit,
                 system_prompt=settings.system_prompt,
                 executor_name=type(executor).__name__,
                 observers=tuple((observer, Owner()) for observer in observers),
@@ -101,6 +107,8 @@ class AgentService(BaseService):
     def _set_up(self, parts: AgentParts) -> None:
         self._parts = parts
         self._plan: Plan | None = None
+        self._revision = -1
+        self._store = parts.store if parts.store is not None else MemoryRunStore()
         self._portal = Portal()
         # An agent that is dropped without a stop leaves no thread behind.
         weakref.finalize(self, self._portal.close, wait=False).atexit = False
@@ -143,7 +151,19 @@ class AgentService(BaseService):
         model = parts.llm.label or "the model"
         await _started(parts.llm.start, model, parts.llm_owner)
         await _started(parts.executor.start, f"executor {parts.executor_name!r}", Owner())
-        toolset = build_toolset(parts.tools, parts.settings)
+        self._audience = Audience(parts.observers)
+        self._plan = self._make_plan()
+
+    def _make_plan(self) -> Plan:
+        """Work out what stays the same over runs: anew only where grants have changed."""
+        parts, toolkit = self._parts, self._parts.toolkit
+        granted = None
+        if toolkit is None:
+            toolset = build_toolset(parts.tools, parts.settings)
+        else:
+            self._revision = toolkit.revision
+            toolset = build_toolset(toolkit.allowed_tools(parts.agent_id), parts.settings, granted=True)
+            granted = functools.partial(toolkit.has_permission, parts.agent_id)
         dispatcher = Dispatcher(
             toolset,
             parts.executor,
@@ -151,8 +171,9 @@ class AgentService(BaseService):
             workers=self._workers,
             lifecycle=self._lifecycle,
             tool_timeout_s=parts.settings.tool_timeout_seconds,
+            granted=granted,
         )
-        self._plan = Plan(
+        return Plan(
             agent_id=parts.agent_id,
             llm=parts.llm,
             defaults=LLMDefaults(
@@ -161,7 +182,7 @@ class AgentService(BaseService):
                 max_output_tokens=parts.max_output_tokens,
             ),
             dispatcher=dispatcher,
-            store=parts.store if parts.store is not None else MemoryRunStore(),
+            store=self._store,
             connection=parts.connection,
             agent_owner=parts.owner,
             llm_owner=parts.llm_owner,
@@ -170,7 +191,13 @@ class AgentService(BaseService):
             prices={name: _price(prices) for name, prices in parts.prices.items()},
             warnings=toolset.warnings,
         )
-        self._audience = Audience(parts.observers)
+
+    def current_plan(self) -> Plan:
+        """Return the plan for a run that begins now; private to the package."""
+        toolkit = self._parts.toolkit
+        if self._plan is None or (toolkit is not None and toolkit.revision != self._revision):
+            self._plan = self._make_plan()
+        return self._plan
 
     def _as_text(self) -> bool:
         """Whether tools are offered in the prompt, which is settled once the model is ready."""
@@ -465,10 +492,8 @@ class _Request:
             ) from exc
 
     def make_run(self, context: object, tell: Callable[[Event], None] | None) -> Run:
-        plan = self._agent._plan  # noqa: SLF001  # the same module's
-        assert plan is not None  # noqa: S101  # set by start, which every caller awaited
         return Run(
-            plan,
+            self._agent.current_plan(),
             self._limits,
             self._message,
             self._history,

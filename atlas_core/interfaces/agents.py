@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atlas_core.settings.models import AgentProfileSettings, Prices
     from atlas_core.tools.registry import ToolRegistry
 
-__all__ = ["Agent", "AgentParts", "AgentTypeSpec"]
+__all__ = ["Agent", "AgentParts", "AgentTypeSpec", "ToolGrants"]
 
 
 @runtime_checkable
@@ -61,6 +61,20 @@ class Agent(Protocol):
         """Answer a message from code that is not async."""
 
 
+class ToolGrants(Protocol):
+    """Tools with the permissions of agents, which may change while agents run; `AgentToolkit` is the kernel's own."""
+
+    @property
+    def revision(self) -> int:
+        """A number that grows with every change."""
+
+    def allowed_tools(self, agent_id: str) -> ToolRegistry:
+        """Return the tools that an agent may use now."""
+
+    def has_permission(self, agent_id: str, tool: str) -> bool:
+        """Tell whether an agent may use a tool now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentParts:
     """Everything a profile chose, made and owned by the kernel; an agent type joins it.
@@ -72,6 +86,7 @@ class AgentParts:
         llm, llm_owner, connection: The model, who supplied it, and the connection's name.
         executor, executor_name: The strategy and its name.
         tools: What the profile's plugins offer; the profile's `tools` and `permissions` choose from it.
+        toolkit: Grants that choose further, and may change; None for the profile's rules alone. In place of `tools`.
         system_prompt: The profile's prompt, read from its file where it names one.
         max_output_tokens: The connection's bound of one answer, or None.
         prices: By connection, what its tokens cost, where that is known.
@@ -93,6 +108,7 @@ class AgentParts:
     executor_name: str = ""
     llm_owner: Owner = field(default_factory=Owner)
     owner: Owner = field(default_factory=Owner)
+    toolkit: ToolGrants | None = None
     system_prompt: str | None = None
     max_output_tokens: int | None = None
     prices: Mapping[str, Prices] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from atlas_core import (
     AgentProfileSettings,
     AgentService,
     AgentTimeoutError,
+    AgentToolkit,
     CallStatus,
     FunctionTool,
     RunEnded,
@@ -771,3 +772,61 @@ async def test_a_pattern_that_matches_nothing_is_told() -> None:
     async with Rig(["x"], offer=["nosuch*"]) as rig:
         await rig.agent.run("x")
     assert "'nosuch*', which matches no tool" in rig.observer.of(RunWarning)[0].text
+
+
+# Grants that change -------------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_with_a_toolkit_is_offered_exactly_what_it_was_granted() -> None:
+    """As the grants stand when a run begins; what was revoked since is refused."""
+
+    def read() -> str:
+        """Read."""
+        return "r"
+
+    def write() -> str:
+        """Write."""
+        toolkit.revoke_permission("Clerk", "read")
+        return "w"
+
+    toolkit = AgentToolkit([read, write])
+    turns: list[Any] = ["none", ToolCall("", "write"), [ToolCall("", "read"), ToolCall("", "write")], "end", "last"]
+    llm = FakeLLM(turns)
+    executor = SyncToolExecutor()
+    settings = AgentProfileSettings(name="clerk", permissions={"deny": ["drop"]})
+    async with AgentService(settings, llm, executor, toolkit=toolkit) as agent:
+        await agent.run("x")
+        toolkit.grant_all_permissions("clerk")
+        answer = await agent.run("x")
+        await agent.run("x")
+    assert [[t.name for t in r.tools] for r in llm.requests] == [
+        [],
+        ["read", "write"],
+        ["read", "write"],
+        ["read", "write"],
+        ["write"],
+    ]
+    assert [r.status for r in answer.result.tool_results] == [CallStatus.OK, CallStatus.REFUSED, CallStatus.OK]
+    await executor.stop()
+    await toolkit.stop()
+
+
+async def test_a_profile_narrows_what_a_toolkit_grants() -> None:
+    """`tools` and `permissions` both; what is named and not granted is simply not there."""
+
+    def read() -> None:
+        """Read."""
+
+    def write() -> None:
+        """Write."""
+
+    toolkit = AgentToolkit([read, write])
+    toolkit.grant_permission("clerk", "*")
+    for narrowed in ({"tools": ["read", "gone"]}, {"permissions": {"deny": ["wr*"]}}):
+        llm = FakeLLM(["x"])
+        async with AgentService(
+            AgentProfileSettings(name="clerk", **narrowed), llm, SyncToolExecutor(), toolkit=toolkit
+        ) as agent:
+            await agent.run("x")
+        assert [t.name for t in llm.requests[0].tools] == ["read"]
+    await toolkit.stop()
