@@ -188,3 +188,22 @@ def test_the_turn_before_has_one_result_or_none() -> None:
     assert earlier_result(history(ChatMessage.assistant("In 1999 I sang."))) is None
     assert earlier_result(history()) is None
     assert earlier_result([]) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result", "exact"),
+    [
+        ('{"expression": "1 / 3"}', "0.333333333333333", "1 / 3"),
+        ('{"expression": "sqrt(2)"}', "1.4142135623731", "sqrt(2)"),
+        ('{"expression": "1 / 8"}', "0.125", ""),
+        ('{"expression": "2 ** 60"}', "no number", ""),
+        ('{"expression": "' + "1 + " * 50 + '1 / 3"}', "50.3333333333333", ""),
+        ("{broken", "0.333333333333333", ""),
+        ("{}", "0.333333333333333", ""),
+    ],
+)
+def test_a_rounded_result_is_kept_with_its_expression(arguments: str, result: str, exact: str) -> None:
+    """So that a third, times 3, is 1; whatever another model wrote as arguments is borne."""
+    value = earlier_result(history(*turn(("calculator", arguments, result, False))))
+    assert isinstance(value, Value)
+    assert value.exact == exact

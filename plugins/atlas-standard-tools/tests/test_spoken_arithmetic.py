@@ -268,6 +268,10 @@ LEFT = [
     "average of 1,5 and 2,5",
     "sum of 10,20 and 30",
     "max(1,5, 2,5)",
+    "round(1,6)",
+    "5 +- 3",
+    "5 +/- 3",
+    "5 ± 3",
     # dates, versions, numbers that name things
     "2024-02-29",
     "what is 2024-02-29",

@@ -41,7 +41,7 @@ _ENDING = re.compile(r"\s*(?:(?:is )?equals?(?: to)?(?: what)?|make|makes what|i
 # Spellings that look like arithmetic and seldom are: ranges of years, phone numbers, dates, screen sizes, idioms.
 _LOOKALIKE = re.compile(
     r"\d-\d+-\d|\d/\d+/\d|\b\d{3}-\d{4}\b|\b[12]\d{3}-[12]\d{3}\b|(?<![\d.,])0\d|\d{3,}x\d{3,}|\b0x"
-    r"|\b(?:24/7|9/11|7/11|50/50|20/20|4/20|4x4|2x4|10-4)\b|\d\.\d+\.\d|[@#$€£¥_\\:;\"\[\]{}<>|~&]",
+    r"|\b(?:24/7|9/11|7/11|50/50|20/20|4/20|4x4|2x4|10-4)\b|\d\.\d+\.\d|\+/?-|±|[@#$€£¥_\\:;\"\[\]{}<>|~&]",
     re.IGNORECASE,
 )
 _TIGHT_SIGN = re.compile(r"^\s*-?\d+(?:\.\d+)?[-/x]\d+(?:\.\d+)?\s*$", re.IGNORECASE)
@@ -405,6 +405,9 @@ class _Reader:
         # Commas of two kinds, as in max(1,5, 2,5), may be decimal commas and others.
         if not least <= len(arguments) <= most or len(commas) > 1:
             raise Unreadable
+        whole = arguments[0].number is not None and arguments[0].text.lstrip("-").isdecimal()
+        if name == "round" and len(arguments) == 2 and whole:
+            raise Unreadable  # nobody rounds 1 to 6 decimals: round(1,6) may be 1.6
         return Term(f"{name}({', '.join(a.text for a in arguments)})", ATOM)
 
     def _angle(self, value: Term) -> Term:
