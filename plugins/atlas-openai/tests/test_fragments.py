@@ -15,7 +15,7 @@ def put_together(*fragments: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return id, name and arguments of each call that fragments make."""
     calls = Fragments(OFFERED.__contains__)
     for fragment in fragments:
-        calls.add(fragment)
+        calls.add([fragment])
     return [(call.id, call.name, call.arguments) for call in calls.calls]
 
 

@@ -19,7 +19,6 @@ from atlas_openai._wire import (
     BadReplyError,
     ServerSaidError,
     content_of,
-    is_whole,
     items,
     obj,
     settle,
@@ -50,13 +49,12 @@ def read_chat(body: object, tools: ToolTable, *, keep_reasoning: bool = False) -
     reader = ChatReader(tools, keep_reasoning=keep_reasoning)
     if not isinstance(body, dict):
         raise BadReplyError(f"answered with a JSON {type(body).__name__} in place of an object")
-    reader.feed(body)
-    reader.ended = True
+    reader.take_whole(body)
     return reader.response(done=True)
 
 
 class ChatReader:
-    """Builds a response from a stream's chunks; a whole reply counts as one chunk.
+    """Builds a response from a stream's chunks, or from a whole reply.
 
     Args:
         tools: The run's tools.
@@ -75,6 +73,7 @@ class ChatReader:
         self._model = ""
         self._id = ""
         self._chosen = False
+        self._in_pieces = False
         self.ended = False
 
     @property
@@ -82,7 +81,17 @@ class ChatReader:
         """The text so far."""
         return "".join(self._pieces)
 
+    @property
+    def awaits_usage(self) -> bool:
+        """Whether no usage came yet."""
+        return self._usage is None
+
     # Reading ---------------------------------------------------------------------------------------------------
+
+    def take_whole(self, body: Mapping[str, object]) -> None:
+        """Take a reply that came at once."""
+        self.feed(body)
+        self.ended = True
 
     def feed(self, chunk: object) -> Sequence[LLMDelta]:
         """Take a chunk."""
@@ -103,8 +112,19 @@ class ChatReader:
         if reason:
             self._reason = reason
             self.ended = True
-        delta = choice.get("delta") or choice.get("message")
-        return self._take(delta) if isinstance(delta, dict) else _NOTHING
+        return self._from_choice(choice)
+
+    def _from_choice(self, choice: Mapping[str, object]) -> Sequence[LLMDelta]:
+        delta = choice.get("delta")
+        if delta and isinstance(delta, dict):
+            self._in_pieces = True
+            return self._take(delta)
+        message = choice.get("message")
+        if not message or not isinstance(message, dict):
+            return _NOTHING
+        if self._in_pieces and (self._pieces or self._calls.calls):
+            return _NOTHING  # what came in pieces, once more as a whole
+        return self._take(message, whole=True)
 
     def _refuse_errors(self, chunk: Mapping[str, object]) -> None:
         if chunk.get("error") or "error" in (chunk.get("type"), chunk.get("object")):
@@ -112,14 +132,14 @@ class ChatReader:
         if "choices" not in chunk and text(chunk.get("message") or chunk.get("detail")):
             raise ServerSaidError({"error": chunk})
 
-    def _take(self, delta: Mapping[str, object]) -> Sequence[LLMDelta]:
+    def _take(self, delta: Mapping[str, object], *, whole: bool = False) -> Sequence[LLMDelta]:
         content = delta.get("content")
         if type(content) is str and (len(delta) == 1 or (len(delta) == 2 and "role" in delta)):  # most chunks
             if not content:
                 return _NOTHING
             self._pieces.append(content)
             return (LLMDelta(content),)
-        thought: Sequence[LLMDelta] = self._rest(delta)
+        thought: Sequence[LLMDelta] = self._rest(delta, whole=whole)
         if isinstance(content, list):
             spoken, reasoned = _from_parts(content)
             thought = [*thought, LLMDelta(reasoned, "reasoning")] if reasoned else thought
@@ -130,12 +150,13 @@ class ChatReader:
             return (*thought, LLMDelta(content))
         return thought
 
-    def _rest(self, delta: Mapping[str, object]) -> Sequence[LLMDelta]:
+    def _rest(self, delta: Mapping[str, object], *, whole: bool) -> Sequence[LLMDelta]:
         """Take what is not content, and return the thoughts and refusals in it."""
-        for call in items(delta.get("tool_calls")):
-            self._calls.add(call)
-        if isinstance(delta.get("function_call"), dict):  # the protocol's first form of a call, still spoken
-            self._calls.add({"index": 0, "function": delta["function_call"]})
+        add = self._calls.add_whole if whole else self._calls.add
+        if calls := items(delta.get("tool_calls")):
+            add(calls)
+        elif isinstance(delta.get("function_call"), dict):  # the protocol's first form of a call, still spoken
+            add([{"index": 0, "function": delta["function_call"]}])
         for name in self._kept:
             if delta.get(name):
                 self._fields.setdefault(name, []).append(delta[name])
@@ -156,7 +177,7 @@ class ChatReader:
         if not self._chosen:
             raise BadReplyError("answered without a choice", retryable=True)
         calls = self._calls.calls
-        if not self.ended and (not done or any(call.pieces and not is_whole(call.arguments) for call in calls)):
+        if not self.ended and (not done or calls or self._may_call):
             raise BadReplyError("ended the stream without a finish reason: interrupted stream", retryable=True)
         refusal = "".join(self._refusal)
         reason = settle(self._reason, calls=bool(calls), refused=bool(refusal))
@@ -170,6 +191,11 @@ class ChatReader:
             model=self._model,
             request_id=self._id or None,
         )
+
+    @property
+    def _may_call(self) -> bool:
+        """Whether the text may hold calls, in the form of models without calls of their own."""
+        return not self._tools.tools and "tool_calls" in self.text
 
     def _tool_calls(self) -> list[ToolCall]:
         return [

@@ -1,20 +1,25 @@
 """Tool calls put together from the fragments of a stream, whatever servers do to their indices and ids.
 
 The protocol numbers the calls of a message and names id and function in a call's first fragment. Servers also number
-all calls 0, leave out index or id or both, repeat id or name in each fragment, or send a call whole.
+all calls 0, leave out index or id or both, repeat id or name in each fragment, or send a call whole. A fragment goes
+to the call of its id, else to one of its index, else to one that is not complete. Where several could take it, none
+gets it: their arguments are then no valid JSON, so that the model is told and nothing wrong is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atlas_openai._wire import arguments_read, is_whole, obj, text
 
-__all__ = ["CallParts", "Fragments"]
+__all__ = ["MIXED", "CallParts", "Fragments"]
+
+MIXED = "(parts of several calls came mixed and can't be told apart)"
+"""Begins the arguments of a call that can't be put together; it is no JSON."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CallParts:
     """A call as far as it came."""
 
@@ -23,16 +28,39 @@ class CallParts:
     name: str
     pieces: list[str] = field(default_factory=list)
     extra: dict[str, object] = field(default_factory=dict)
+    mixed: bool = False
 
     @property
     def arguments(self) -> str:
         """The arguments so far."""
-        return "".join(self.pieces)
+        return "".join([MIXED, " ", *self.pieces] if self.mixed else self.pieces)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a part of the arguments came."""
+        return any(piece and not piece.isspace() for piece in self.pieces)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the arguments are complete."""
-        return bool(self.pieces) and self.pieces[-1].rstrip()[-1:] == "}" and is_whole(self.arguments)
+        """Whether the arguments are complete: nothing but spaces can follow. A number is never known to be."""
+        last = next((end for piece in reversed(self.pieces) if (end := piece.rstrip())), "")
+        return last[-1:] in {"}", "]", '"', "l"} and is_whole(self.arguments)
+
+    def takes(self, written: str) -> bool:
+        """Tell whether the arguments may go on with a text."""
+        return not self.is_whole if self.is_begun else written.lstrip()[:1] == "{"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    index: int | None
+    id: str
+    name: str
+    written: str
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.written or self.written.isspace()
 
 
 class Fragments:
@@ -48,51 +76,107 @@ class Fragments:
         self._extra = extra
         self.calls: list[CallParts] = []
 
-    def add(self, data: object) -> None:
-        """Take a fragment."""
-        fragment = obj(data)
-        function = obj(fragment.get("function"))
-        index = fragment.get("index")
-        index = index if isinstance(index, int) and not isinstance(index, bool) else None
-        given, name = text(fragment.get("id")), text(function.get("name"))
-        call = self._find(index, given, name)
-        if call is None or self._is_new(call, given, name):
-            call = CallParts(index, given, name)
-            self.calls.append(call)
-        else:
-            call.id = call.id or given
-            if name != call.name:  # in pieces; some servers repeat it whole instead
-                call.name += name
-        if function.get("arguments"):
-            call.pieces.append(arguments_read(function["arguments"]))
-        self._keep(call, fragment)
+    def add_whole(self, entries: Sequence[object]) -> None:
+        """Take calls that are complete; each is one of its own, whatever ids and indices say."""
+        for entry in entries:
+            data = obj(entry)
+            self._begin(_read(data), data)
 
-    def _keep(self, call: CallParts, fragment: Mapping[str, object]) -> None:
+    def add(self, entries: Sequence[object]) -> None:
+        """Take the fragments that came at once."""
+        seen: list[CallParts] = []
+        for entry in entries:
+            data = obj(entry)
+            fragment = _read(data)
+            found = self._find(fragment, seen)
+            if isinstance(found, CallParts):
+                _go_on(found, fragment)
+                self._keep(found, data)
+                seen.append(found)
+            elif found is None:
+                seen.append(self._begin(fragment, data))
+            else:
+                for call in found:
+                    call.mixed = True
+
+    def _begin(self, fragment: _Fragment, data: Mapping[str, object]) -> CallParts:
+        call = CallParts(fragment.index, fragment.id, fragment.name)
+        if fragment.written:
+            call.pieces.append(fragment.written)
+        self._keep(call, data)
+        self.calls.append(call)
+        return call
+
+    def _keep(self, call: CallParts, data: Mapping[str, object]) -> None:
         for key in self._extra:
-            if fragment.get(key):
-                call.extra[key] = fragment[key]
+            if data.get(key):
+                call.extra[key] = data[key]
 
-    def _find(self, index: int | None, given: str, name: str) -> CallParts | None:
-        """Return the call that a fragment may go on with: the last one of its index, else of its id, else the last."""
-        if index is not None:
-            found = next((call for call in reversed(self.calls) if call.index == index), None)
-            if found is not None or name:
-                return found
-        if given:
-            found = next((call for call in reversed(self.calls) if call.id == given), None)
-            if found is not None:
-                return found
-        return self.calls[-1] if self.calls else None
+    def _find(self, fragment: _Fragment, seen: Sequence[CallParts]) -> CallParts | list[CallParts] | None:
+        """Return the call that a fragment goes on with; None if it begins one; several if that can't be told."""
+        near = self._near(fragment)
+        if fragment.name:
+            # No server cuts a call within one chunk and names both halves.
+            near = [call for call in near if call not in seen and self._may_be_named(call, fragment.name)]
+        if not near:
+            return None
+        known = bool(fragment.id) and near[-1].id == fragment.id
+        if len(near) == 1 and not fragment.name and (known or not fragment.id):
+            return near[0]
+        if fragment.is_blank:
+            return near[-1]
+        fitting = [call for call in near if call.takes(fragment.written)]
+        if not fitting:
+            return None if fragment.name or (fragment.id and not known) else near[-1]
+        return fitting[0] if len(fitting) == 1 else fitting
 
-    def _is_new(self, call: CallParts, given: str, name: str) -> bool:
-        """Tell whether a fragment begins another call although it bears the mark of this one."""
-        if given and call.id and given != call.id:
-            # A server that makes up an id for each fragment goes on without a name.
-            return bool(name) or call.is_whole
-        if given and given == call.id:
-            return False
-        if not name or not call.name:
-            return False
-        if call.pieces:
-            return call.is_whole
-        return name != call.name and self._offers(name) and self._offers(call.name)
+    def _near(self, fragment: _Fragment) -> list[CallParts]:
+        """Return the calls that bear a fragment's mark."""
+        index = fragment.index
+        if fragment.id:
+            found = [call for call in self.calls if call.id == fragment.id]
+            same = [call for call in found if call.index == index]
+            if same or index is None or not fragment.name:
+                found = same or found
+            else:
+                found = [call for call in found if call.index is None]
+                if not found:
+                    return []  # another number and a name: another call, though it has the same id
+            if found:
+                return found
+        if index is None:
+            found = self.calls
+        else:
+            found = [call for call in self.calls if call.index == index]
+            if not found and not fragment.name:
+                found = self.calls
+        if fragment.id and fragment.name:
+            # A new id with a name begins a call, unless one waits for its id.
+            found = [call for call in found if not call.id]
+        return list(found)
+
+    def _may_be_named(self, call: CallParts, name: str) -> bool:
+        if not call.name or name == call.name:
+            return True
+        # In pieces, which end before the arguments begin.
+        return not call.pieces and not (self._offers(name) and self._offers(call.name))
+
+
+def _read(data: Mapping[str, object]) -> _Fragment:
+    function = obj(data.get("function"))
+    index = data.get("index")
+    written = arguments_read(function["arguments"]) if function.get("arguments") else ""
+    return _Fragment(
+        index if isinstance(index, int) and not isinstance(index, bool) else None,
+        text(data.get("id")),
+        text(function.get("name")),
+        written,
+    )
+
+
+def _go_on(call: CallParts, fragment: _Fragment) -> None:
+    call.id = call.id or fragment.id
+    if fragment.name != call.name:  # in pieces; some servers repeat it whole instead
+        call.name += fragment.name
+    if fragment.written:
+        call.pieces.append(fragment.written)
