@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import threading
 from pathlib import Path
 
@@ -132,13 +133,60 @@ def test_a_reader_that_cannot_seek_is_fine(tmp_path: Path) -> None:
     """A named pipe works as a trace file."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    got: list[str] = []
-    reader = threading.Thread(target=lambda: got.append(path.read_text(encoding="utf-8")))
-    reader.start()
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with JsonLinesTrace(path) as trace:
         trace.on_event(warning())
-    reader.join()
-    assert json.loads(got[0])["text"] == "careful"
+    with os.fdopen(reader, "rb") as pipe:
+        assert json.loads(pipe.read())["text"] == "careful"
+
+
+def test_a_pipe_that_nobody_reads_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    """Opening it would wait for a reader for ever."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(SettingsError, match="pipe' is a pipe that nobody reads; start its reader first"):
+        JsonLinesTrace(path).open()
+
+
+def test_a_reader_that_lags_behind_gets_all_of_a_long_line(tmp_path: Path) -> None:
+    """A line longer than the pipe goes through in pieces."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reader, True)
+    got: list[bytes] = []
+    with os.fdopen(reader, "rb") as pipe:
+        thread = threading.Thread(target=lambda: got.append(pipe.read()))
+        thread.start()
+        with JsonLinesTrace(path) as trace:
+            trace.on_event(warning("x" * 1_000_000))
+        thread.join()
+    assert trace.error is None
+    assert json.loads(got[0])["text"] == "x" * 1_000_000
+
+
+def test_a_reader_that_does_not_read_loses_events_and_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a moment the trace gives up, and says so."""
+    monkeypatch.setattr("atlas_core.observers.jsonl.PATIENCE_S", 0.1)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with JsonLinesTrace(path) as trace:
+        trace.on_event(warning("x" * 1_000_000))
+    os.close(reader)
+    assert isinstance(trace.error, BlockingIOError)
+    assert "its reader does not keep up" in caplog.text
+
+
+def test_a_socket_is_no_trace_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is anything else that can't be appended to."""
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("s")
+        with pytest.raises(SettingsError, match="trace file 's' is a socket; name a file"):
+            JsonLinesTrace("s")
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`atlas config`: what is in force, why, and whether it is right."""
 
+import copy
 import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ import typer
 from atlas_core.cli.options import EnvOption, JsonOption, SettingsOption
 from atlas_core.cli.output import fail, say, say_json, warn
 from atlas_core.cli.status import ExitStatus
-from atlas_core.errors import AtlasError, SettingsError
+from atlas_core.errors import AtlasError, PluginConflictError, SettingsError
 from atlas_core.names import did_you_mean, find_name, same_name
 
 if TYPE_CHECKING:
@@ -107,10 +108,38 @@ def _problems(kernel: "Kernel") -> Iterator[AtlasError]:
             if profile is not None:
                 kernel.agent(profile)
         except AtlasError as exc:
-            yield exc
+            yield _placed(kernel, profile, exc)
     for catalog in catalogs:
         yield from (record.error for record in catalog.failed if record.error is not None)
     yield from _unused_connections(kernel, catalogs)
+
+
+def _placed(kernel: "Kernel", profile: str | None, error: AtlasError) -> AtlasError:
+    """Return an error with the key that holds the name which several plugins offer, and where that was set."""
+    if not isinstance(error, PluginConflictError) or error.owner or profile is None:
+        return error
+    from atlas_core.permissions import matches
+    from atlas_core.settings.toml_lines import dotted
+
+    _, settings = kernel.loaded.profile(profile)
+    where = ("ai", "agents", "profiles", "connections", profile)
+    backends = [
+        (("ai", "connections", name, "backend"), [connection.backend])
+        for name, connection in kernel.settings.ai.connections.items()
+        if same_name(name) == same_name(settings.connection_name)
+    ]
+    named = [
+        ((*where, "tools"), settings.tools),
+        ((*where, "type"), [settings.type]),
+        ((*where, "executor"), [settings.executor.name]),
+        *backends,
+    ]
+    placed = copy.copy(error)
+    for path, names in named:
+        if any(matches(name, error.name) for name in names):
+            placed.owner = f"key {dotted(path)}, set in {kernel.loaded.origin_of(path)}"
+            break
+    return placed
 
 
 def _own_profiles(kernel: "Kernel") -> list[str]:

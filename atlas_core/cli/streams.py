@@ -37,7 +37,7 @@ _CLAIMED = _Claimed()
 
 def is_closed(stream: TextIO | None) -> bool:
     """Tell whether a standard stream is missing, as after `>&-`, or was closed by the program."""
-    return stream is None or stream.closed
+    return stream is None or getattr(stream, "closed", False)
 
 
 def prepare() -> None:

@@ -20,7 +20,7 @@ from atlas_core.cli import main
 from atlas_core.cli.init import templates
 from atlas_core.settings.loader import load_settings
 from tests.cli.conftest import Done
-from tests.cli.world import KIT_TOOLS, SETTINGS, World
+from tests.cli.world import KIT_TOOLS, PARROT, SETTINGS, World
 
 Atlas = Callable[..., Done]
 
@@ -418,6 +418,55 @@ def test_config_check_warns_of_rules_without_effect(world: World, atlas: Atlas) 
     assert atlas("config", "check").err == ""
 
 
+def test_a_pattern_that_matches_no_tool_is_told(world: World, atlas: Atlas) -> None:
+    """By the check, by `explain`, and by the run itself; where nobody declares its tools, only by those that import."""
+    world.settings(SETTINGS.replace('"paint"]', '"paint", "nosuch*"]'))
+    text = "tools name" + "s 'nosuch*', which matches no tool"
+    check = atlas("config", "check")
+    assert (check.status, check.err) == (0, f"atlas: warning: profile 'helper': {text}\n")
+    assert f"warning: {text}\n" in atlas("explain").out
+    assert "name 'nosuch*', which matches no tool" in json.loads(atlas("run", "--json", "x").out)["warnings"][0]
+
+
+WRONG_NAMES = {
+    "type": ("max_iter", 'type = "reactt"\nmax_iter', "agent type named 'reactt'", "type"),
+    "executor": ("max_iter", 'executor = "paralel"\nmax_iter', "executor named 'paralel'", "executor"),
+    "executor's table": ("max_iter", 'executor = { name = "x" }\nmax_iter', "executor named 'x'", "executor"),
+    "tool": ('"paint"]', '"piant"]', "tool named 'piant'", "tools"),
+    "contested tool": ('"kit"]', '"kit", "rival"]', "tool 'add' is offered by", "tools"),
+    "backend": ('"parrot"\n', '"parot"\n', "model provider named 'parot'", "backend"),
+}
+
+
+@pytest.mark.parametrize("change", WRONG_NAMES.values(), ids=WRONG_NAMES)
+def test_config_check_names_key_and_line(world: World, atlas: Atlas, change: tuple[str, str, str, str]) -> None:
+    """Of each name that a profile uses and nobody, or more than one, offers; `explain` names the same place."""
+    old, new, problem, key = change
+    source = """
+        from atlas_core import hookimpl
+
+        def add() -> int:
+            \"\"\"Add.\"\"\"
+            return 1
+
+        @hookimpl
+        def atlas_tool_providers():
+            return [add]
+        """
+    world.add("atlas-rival", "rival", source, offers=["tool.add"])
+    text = SETTINGS.replace(old, new, 1)
+    world.settings(text)
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith(f"{key} = "))
+    table = "ai.connections.main" if key == "backend" else "ai.agents.profiles.connections.helper"
+    place = f"(key {table}.{key}, set in settings.toml:{number}"
+    done = atlas("config", "check")
+    assert done.status == 2
+    (error,) = [line for line in done.err.splitlines() if problem in line]
+    assert error.startswith("atlas: error: ")
+    assert place in error
+    assert place in atlas("explain").out
+
+
 def test_config_check_of_a_profile_whose_plugins_are_not_there(world: World, atlas: Atlas) -> None:
     """The profile is named by its key, and its rules are passed over."""
     rules = 'max_iterations = 3\npermissions = { deny = ["add"] }\nplugins = { enable = ["nowhere"] }'
@@ -426,6 +475,16 @@ def test_config_check_of_a_profile_whose_plugins_are_not_there(world: World, atl
     assert done.status == 2
     assert "plugin 'nowhere' is not installed" in done.err
     assert "ai.agents.profiles.connections.helper.plugins.enable" in done.err
+
+
+def test_a_provider_that_two_plugins_offer_is_told_with_its_key(world: World, atlas: Atlas) -> None:
+    """The connection's backend is what names it."""
+    world.add("atlas-macaw", "macaw", PARROT, offers=["llm.parrot"])
+    world.settings(SETTINGS.replace('"kit"]', '"kit", "macaw"]'))
+    done = atlas("config", "check")
+    assert done.status == 2
+    assert "model provider 'parrot' is offered by" in done.err
+    assert "(key ai.connections.main.backend, set in settings.toml:6); enable only one of them" in done.err
 
 
 def test_config_check_of_a_connection_whose_provider_nobody_enables(world: World, atlas: Atlas) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -10,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -114,12 +114,12 @@ def test_a_process_with_nothing_left_ends_as_usual(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+def left(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What would be left behind, and little patience for it."""
     left: list[object] = []
     monkeypatch.setattr(running, "LEFT", left)
     monkeypatch.setattr(running, "GRACE_S", 0.2)
-    yield left
+    return left
 
 
 def test_a_task_that_cleans_up_is_waited_for(left: list[object]) -> None:
@@ -158,15 +158,15 @@ def test_what_does_not_end_is_counted(left: list[object], capsys: pytest.Capture
 
     async def clings() -> None:
         while not release.is_set():
-            try:
+            with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(0.05)
-            except asyncio.CancelledError:
-                pass
         done.set()
 
     async def work() -> object:
-        asyncio.get_running_loop().run_in_executor(None, release.wait, 60)
-        return [asyncio.ensure_future(clings()) for _ in range(2)], await asyncio.sleep(0)
+        thread = asyncio.get_running_loop().run_in_executor(None, release.wait, 60)
+        tasks = [asyncio.ensure_future(clings()) for _ in range(2)]
+        await asyncio.sleep(0)
+        return thread, tasks
 
     with Interruptible() as loop:
         _kept = loop.run(work)

@@ -259,9 +259,8 @@ class World:
     def add_stubborn(self, *, max_seconds: float = 30) -> None:
         """Lay out a plugin whose tools neither end nor keep quiet, and let the agent use them for some seconds."""
         self.add("atlas-stubborn", "stubborn", STUBBORN)
-        text = SETTINGS.replace('"kit"]', '"kit", "stubborn"]').replace(
-            '"paint"]', '"paint", "c*s", "holds", "starts"]'
-        )
+        tools = '"paint", "clings", "holds", "starts", "chatters"]'
+        text = SETTINGS.replace('"kit"]', '"kit", "stubborn"]').replace('"paint"]', tools)
         self.settings(text.replace("max_iterations = 3", f"max_execution_time_seconds = {max_seconds}"))
 
     def settings(self, text: str, name: str = "settings.toml") -> Path:
