@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from atlas_core.errors import ProviderError, ServiceNotReadyError
-from atlas_core.http.exchange import FROM_WITHIN, Exchange, Setup, without_frames
+from atlas_core.http.bare import bare
+from atlas_core.http.exchange import FROM_WITHIN, Exchange, Setup
 from atlas_core.http.pool import Pools
 from atlas_core.http.response import Response
 from atlas_core.http.stream import EventStream
 from atlas_core.http.target import Call, Target
-from atlas_core.http.texts import request_id_of
 from atlas_core.http.values import RetryPolicy, Timeouts
 from atlas_core.interfaces.service import BaseService
 
@@ -80,7 +80,9 @@ class HttpClient(BaseService):
         weakref.finalize(self, self._setup.pools.abandon).atexit = False
 
     def __repr__(self) -> str:
-        return f"HttpClient({self._target.shown!r})"
+        # It may be half-made: a debugger or report shows the client whose address was refused.
+        target = getattr(self, "_target", None)
+        return f"HttpClient({target.shown!r})" if target is not None else "HttpClient(not made)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an HttpClient holds connections and keys, and is not pickled; make one where it is used")
@@ -135,7 +137,7 @@ class HttpClient(BaseService):
         try:
             return await self._whole(Exchange(self._setup, call, deadline), check)
         except FROM_WITHIN as exc:
-            raise without_frames(exc) from exc.__cause__
+            raise bare(exc)
 
     async def get_json(
         self,
@@ -151,7 +153,7 @@ class HttpClient(BaseService):
         try:
             return await self._whole(Exchange(self._setup, call, deadline), check)
         except FROM_WITHIN as exc:
-            raise without_frames(exc) from exc.__cause__
+            raise bare(exc)
 
     def stream_sse(
         self,
@@ -193,6 +195,16 @@ class HttpClient(BaseService):
             return self._target.server.payload_error(payload)
         return self._target.server.payload_error(payload, status=response.status, headers=response.headers)
 
+    def redacted(self, text: str) -> str:
+        """Return a text that a server wrote without the client's keys, and without what has the form of one.
+
+        For errors that quote what came; those of `error_in` and of the client itself are redacted already.
+
+        Args:
+            text: Any text. Cut it after, not before: half a key is not found.
+        """
+        return self._target.server.redact(text)
+
     async def _whole(self, exchange: Exchange, check: Callable[[Response], object] | None) -> Response:
         async with exchange.in_time():
             while True:
@@ -216,7 +228,7 @@ class HttpClient(BaseService):
             status=reply.status,
             headers=reply.headers,
             body=body,
-            request_id=request_id_of(reply.headers),
+            request_id=self._target.server.request_id(reply.headers),
             server=self._target.server,
         )
 

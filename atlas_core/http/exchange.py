@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 from atlas_core.errors import AtlasError, ProviderError, ProviderTimeoutError
 from atlas_core.http import _backend
+from atlas_core.http.bare import bare
 from atlas_core.http.failures import Fault
 from atlas_core.http.retry import Attempts
 from atlas_core.http.retry_after import demanded_wait
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from atlas_core.http.target import Call, Target
     from atlas_core.http.values import RetryPolicy, Timeouts
 
-__all__ = ["FROM_WITHIN", "Exchange", "OpenReply", "Setup", "without_frames"]
+__all__ = ["FROM_WITHIN", "Exchange", "OpenReply", "Setup"]
 
 FROM_WITHIN = (AtlasError, asyncio.CancelledError)
 """What leaves the package without its frames, whose variables hold addresses, headers and bodies. A report that
@@ -167,7 +168,7 @@ class OpenReply:
     def too_long(self, what: str = "an answer") -> ProviderError:
         """Return the error for a body or event that is longer than allowed."""
         return self._setup.target.server.unreadable(
-            f"{what} of more than {self._setup.most_bytes:,} bytes", status=self.status, headers=self.headers, body=b""
+            f"{what} of more than {self._setup.most_bytes:,} bytes", status=self.status, headers=self.headers
         )
 
     async def beginning(self, most: int) -> bytes:
@@ -241,18 +242,13 @@ def _raise_fault(
     }.get(fault)
     words = str(exc) or type(exc).__name__
     error = server.fault_error(fault, words, seconds=seconds, headers=headers)
-    if server.redact(repr(exc)) != repr(exc):
+    if any(server.redact(shown) != shown for shown in _shown(exc)):
         raise error
-    raise error from without_frames(exc)
+    raise error from bare(exc)
 
 
-_E = TypeVar("_E", bound=BaseException)
-
-
-def without_frames(exc: _E) -> _E:
-    """Drop the tracebacks of an exception and of what it came from; see `FROM_WITHIN`."""
-    inner: BaseException | None = exc
-    while inner is not None:
-        inner.__traceback__ = None
-        inner = inner.__cause__ or inner.__context__
-    return exc
+def _shown(exc: BaseException | None) -> Iterator[str]:
+    """Yield what reports show of an exception and of what caused it."""
+    while exc is not None:
+        yield f"{exc!r} {exc.args!r} {vars(exc)!r}"
+        exc = exc.__cause__

@@ -15,7 +15,7 @@ from atlas_core.errors import (
 )
 from atlas_core.http.redact import Redactor
 from atlas_core.http.retry_after import demanded_wait
-from atlas_core.http.texts import excerpt, json_of, message_of, request_id_of
+from atlas_core.http.texts import excerpt, is_page, json_of, message_of, request_id_of
 
 __all__ = ["Fault", "Server"]
 
@@ -89,7 +89,7 @@ class Server:
         if 300 <= status < 400:
             return self._redirect(status, headers)
         kind = headers.get("content-type", "")
-        said = self.redact(excerpt(body, kind))
+        said = excerpt(body, kind, self.redact)
         text = f"{self.name} answered {status}{_named(kind)}" + (f": {said}" if said else " with an empty body")
         code = _code_in(body)
         return self._of_status(text, status, code, headers)
@@ -101,11 +101,11 @@ class Server:
             owner=self.owner,
             remedy="set base_url to the address where the server answers itself",
             status=status,
-            request_id=self._id(headers),
+            request_id=self.request_id(headers),
         )
 
     def _of_status(self, text: str, status: int, code: str, headers: Mapping[str, str]) -> ProviderError:
-        request_id = self._id(headers)
+        request_id = self.request_id(headers)
         if request_id:
             text = f"{text} [request {request_id}]"
         retryable = (status in _RETRYABLE or status >= 500) and code not in _NO_RETRY_CODES
@@ -145,7 +145,7 @@ class Server:
             return None
         facts = inner if isinstance(inner, Mapping) else payload
         meant, code = _status_of(facts)
-        said = self.redact(message_of(payload)) or "an error without a message"
+        said = message_of(payload, self.redact) or "an error without a message"
         kind = self.redact(
             ", ".join(
                 str(facts[k])
@@ -157,18 +157,31 @@ class Server:
         return self._of_status(text, meant if meant is not None else status, code, headers or {})
 
     def unreadable(
-        self, why: str, *, status: int, headers: Mapping[str, str], body: bytes, retryable: bool = False
+        self, why: str, *, status: int, headers: Mapping[str, str], body: bytes | None = None
     ) -> ProviderResponseError:
-        """Return the error for an answer with a good status that is not what was asked for."""
+        """Return the error for an answer with a good status that is not what was asked for.
+
+        A web page may be the one for the time of a repair, so it is retryable.
+
+        Args:
+            why: What is wrong, as the end of a sentence.
+            status: The HTTP status.
+            headers: The answer's headers, names in lower case.
+            body: The decoded body, or its beginning; None to leave it out.
+        """
         kind = headers.get("content-type", "")
-        said = self.redact(excerpt(body, kind))
+        text = f"{self.name} answered {status}{_named(kind)}, {why}"
+        if body is not None:
+            said = excerpt(body, kind, self.redact)
+            text += f": {said}" if said else "; the body is empty"
+        page = is_page(body or b"", kind)
         return ProviderResponseError(
-            f"{self.name} answered {status}{_named(kind)}, {why}" + (f": {said}" if said else "; the body is empty"),
+            text,
             owner=self.owner,
-            remedy="check that base_url names the API and not a web page" if "html" in kind.lower() else None,
-            retryable=retryable,
+            remedy="check that base_url names the API and not a web page" if page else None,
+            retryable=page,
             status=status,
-            request_id=self._id(headers),
+            request_id=self.request_id(headers),
         )
 
     # A connection that failed ----------------------------------------------------------------------------------
@@ -186,7 +199,7 @@ class Server:
         """
         detail = self.redact(detail)
         begun = headers is not None
-        told: dict[str, object] = {"request_id": self._id(headers)} if headers is not None else {}
+        told: dict[str, object] = {"request_id": self.request_id(headers)} if headers is not None else {}
         limit = f"{seconds:g} s" if seconds is not None else "the time allowed"
         match fault:
             case Fault.CONNECT_TIMEOUT:
@@ -204,6 +217,8 @@ class Server:
                 return self._plain(f"the connection to {self._way} broke before an answer: {detail}", retryable=True)
             case Fault.CONNECT:
                 remedy = "check that the server runs and that base_url is right"
+                if self.proxy:
+                    remedy = f"check that the proxy {self.proxy} runs, or leave it out (proxy = '' in the connection)"
                 return self._plain(f"no connection to {self._way}: {detail}", retryable=True, remedy=remedy)
             case Fault.CERTIFICATE:
                 remedy = "let SSL_CERT_FILE name a file with the certificate of its authority"
@@ -215,9 +230,9 @@ class Server:
             case _:
                 return self._plain(f"the request to {self.name} could not be sent: {detail}")
 
-    def _id(self, headers: Mapping[str, str]) -> str | None:
-        found = request_id_of(headers)
-        return self.redact(found) if found else None
+    def request_id(self, headers: Mapping[str, str]) -> str | None:
+        """Return the server's id of a request, where the answer's headers have one."""
+        return request_id_of(headers, self.redact)
 
     @property
     def _way(self) -> str:
@@ -245,7 +260,6 @@ def _named(content_type: str) -> str:
 
 
 def _code_in(body: bytes) -> str:
-
     payload = json_of(body) if len(body) <= 65536 else None
     facts = payload.get("error") if isinstance(payload, Mapping) else None
     return _status_of(facts)[1] if isinstance(facts, Mapping) else ""

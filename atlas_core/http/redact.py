@@ -21,7 +21,8 @@ class Redactor:
     """Replaces known secrets, and what has the form of a key, in texts that others wrote.
 
     Args:
-        secrets: The known ones; those of fewer than four characters are left out, since they occur in any text.
+        secrets: The known ones. Those of fewer than eight characters, such as a proxy's user, are found as words
+            of their own only, and those of fewer than four not at all, since they occur in any text.
     """
 
     __slots__ = ("__find",)
@@ -29,7 +30,10 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = {form for secret in secrets for form in _forms(secret) if len(form) >= 4}
         longest_first = sorted(forms, key=len, reverse=True)
-        self.__find = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if forms else None
+        patterns = [
+            re.escape(form) if len(form) >= 8 else rf"(?<![\w-]){re.escape(form)}(?![\w-])" for form in longest_first
+        ]
+        self.__find = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
     def __call__(self, text: str) -> str:
         if self.__find is not None:

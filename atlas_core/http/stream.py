@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING, Self
 
 from atlas_core.errors import ProviderError, ProviderResponseError
 from atlas_core.http.alarm import Alarm
-from atlas_core.http.exchange import FROM_WITHIN, without_frames
-from atlas_core.http.sse import EventParser, EventTooLongError, TruncatedEventError
-from atlas_core.http.texts import json_of, request_id_of
+from atlas_core.http.bare import bare
+from atlas_core.http.body import BodyReader, NoEventsError
+from atlas_core.http.exchange import FROM_WITHIN
+from atlas_core.http.sse import EventTooLongError, TruncatedEventError
+from atlas_core.http.texts import json_of
 from atlas_core.http.values import ServerEvent
 
 if TYPE_CHECKING:
     from atlas_core.http.exchange import Exchange, OpenReply
+    from atlas_core.http.failures import Server
 
 __all__ = ["EventStream"]
 
-# Servers that send events under another name are many; a page or a JSON value is something else.
+# Servers that send events under another name are many; what these bodies are is told by how they begin.
 _EVENT_KINDS = ("text/event-stream", "text/plain", "application/octet-stream", "application/x-ndjson")
 
 
 class EventStream:
     """The events of one answer; made by `HttpClient.stream_sse`.
 
-    Entering it sends the request. A server that answers with one JSON value instead of events gives one event named
-    "json" with that value, unless it is an error.
+    Entering it sends the request. A server that answers with one JSON value instead of events, whatever it calls it,
+    gives one event named "json" with that value, unless it is an error; lines of JSON give one event each.
 
     Attributes:
         status: The HTTP status, 0 before the stream is entered.
@@ -42,7 +45,7 @@ class EventStream:
         self._alarm: Alarm | None = None
         self._reply: OpenReply | None = None
         self._pieces: AsyncGenerator[bytes, None] | None = None
-        self._parser: EventParser | None = None
+        self._parser: BodyReader | None = None
         self._ready: deque[ServerEvent] = deque()
         self.status = 0
         self.headers: Mapping[str, str] = {}
@@ -53,7 +56,7 @@ class EventStream:
         try:
             await self._begin(None)
         except FROM_WITHIN as exc:
-            raise without_frames(exc) from exc.__cause__
+            raise bare(exc)
         return self
 
     async def __aexit__(
@@ -79,13 +82,15 @@ class EventStream:
                     raise self._exchange.late() from None
                 except EventTooLongError:
                     raise self._too_long() from None
+                except NoEventsError as exc:
+                    await self._again(self._no_events(exc.body))
                 else:
                     if len(found) == 1:
                         self.streamed = True
                         return found[0]
                     self._ready.extend(found)
         except FROM_WITHIN as exc:
-            raise without_frames(exc) from exc.__cause__
+            raise bare(exc)
         self.streamed = True
         return self._ready.popleft()
 
@@ -93,12 +98,21 @@ class EventStream:
         """Take what the end of the body completes."""
         assert self._parser is not None  # noqa: S101  # it was fed
         self._pieces = None
+        error: ProviderError | None = None
+        found: list[ServerEvent] = []
         try:
-            self._ready.extend(self._parser.end())
+            found = self._parser.end()
         except TruncatedEventError:
-            await self._again(self._truncated())
-        else:
-            await self._end()
+            error = self._truncated()
+        except NoEventsError as exc:
+            error = self._no_events(exc.body)
+        if found and found[0].event == "json":
+            error = self._server.payload_error(json_of(found[0].data), status=self.status, headers=self.headers)
+        if error is not None:
+            await self._again(error)
+            return
+        self._ready.extend(found)
+        await self._end()
 
     async def restart(self, error: ProviderError) -> None:
         """Send the request again after a failure, if that is allowed; the iteration then goes on with the new answer.
@@ -115,7 +129,7 @@ class EventStream:
         try:
             await self._again(error)
         except FROM_WITHIN as exc:
-            raise without_frames(exc) from exc.__cause__
+            raise bare(exc)
 
     async def _again(self, error: ProviderError) -> None:
         await self._end()
@@ -143,34 +157,19 @@ class EventStream:
     async def _open(self) -> None:
         self._reply = reply = await self._exchange.open()
         self.status, self.headers = reply.status, reply.headers
-        self.request_id = request_id_of(reply.headers)
+        self.request_id = self._server.request_id(reply.headers)
         try:
             kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if not kind or kind in _EVENT_KINDS:
-                setup = self._exchange.setup
-                self._alarm = Alarm(self._exchange.deadline)
-                self._pieces = reply.pieces(self._alarm, idle_s=setup.timeouts.idle_s)
-                self._parser = EventParser(setup.most_bytes)
-            else:
-                self._ready.append(await self._json(kind, reply))
-                await self._end()
+            is_json = kind == "application/json" or kind.endswith("+json")
+            if kind and kind not in _EVENT_KINDS and not is_json:
+                raise self._no_events(await reply.beginning(64 * 1024))
+            setup = self._exchange.setup
+            self._alarm = Alarm(self._exchange.deadline)
+            self._pieces = reply.pieces(self._alarm, idle_s=setup.timeouts.idle_s)
+            self._parser = BodyReader(setup.most_bytes, is_json=is_json)
         except BaseException:
             await self._end()
             raise
-
-    async def _json(self, kind: str, reply: OpenReply) -> ServerEvent:
-        """Return the one event that a whole JSON value makes."""
-        server = self._exchange.setup.target.server
-        is_json = kind == "application/json" or kind.endswith("+json")
-        body = await (reply.read() if is_json else reply.beginning(64 * 1024))
-        value = json_of(body) if is_json else None
-        error = server.payload_error(value, status=reply.status, headers=reply.headers)
-        if error is not None:
-            raise error
-        if value is None:
-            why = "which is no event stream"
-            raise server.unreadable(why, status=reply.status, headers=reply.headers, body=body)
-        return ServerEvent("json", body.decode("utf-8", "replace"))
 
     async def _end(self) -> None:
         pieces, reply, alarm = self._pieces, self._reply, self._alarm
@@ -186,16 +185,23 @@ class EventStream:
 
     # Errors ----------------------------------------------------------------------------------------------------
 
+    @property
+    def _server(self) -> Server:
+        return self._exchange.setup.target.server
+
+    def _no_events(self, body: bytes) -> ProviderError:
+        return self._server.unreadable("which is no event stream", status=self.status, headers=self.headers, body=body)
+
     def _too_long(self) -> ProviderError:
         assert self._reply is not None  # noqa: S101  # it was being read
         return self._reply.too_long("with an event")
 
     def _truncated(self) -> ProviderError:
-        server = self._exchange.setup.target.server
+        server = self._server
         return ProviderResponseError(
             f"interrupted stream: the answer of {server.name} ended inside of an event",
             owner=server.owner,
             retryable=True,
             status=self.status,
-            request_id=server.redact(self.request_id) if self.request_id else None,
+            request_id=self.request_id,
         )

@@ -77,7 +77,7 @@ class Target:
         self.server = self._server(None)
 
     def __repr__(self) -> str:
-        return f"Target({self.shown!r})"
+        return f"Target({getattr(self, 'shown', 'not made')!r})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Target holds keys and is not pickled")
