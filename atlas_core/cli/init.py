@@ -179,7 +179,8 @@ def _next_steps(template: Template) -> list[str]:
     steps = []
     if not scan().named(template.plugin):
         steps.append(
-            f"install the distribution {template.distribution}, whose plugin {template.plugin!r} is not installed here"
+            f"install the distribution {template.distribution}, whose plugin {template.plugin!r} is not installed here "
+            f"(in a clone of Atlas: pip install ./plugins/{template.distribution})"
         )
     if template.variable:
         steps.append(f"put your key into the variable {template.variable}")
