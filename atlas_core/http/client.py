@@ -137,7 +137,7 @@ class HttpClient(BaseService):
         try:
             return await self._whole(Exchange(self._setup, call, deadline), check)
         except FROM_WITHIN as exc:
-            raise bare(exc)
+            raise bare(exc) from exc.__cause__
 
     async def get_json(
         self,
@@ -153,7 +153,7 @@ class HttpClient(BaseService):
         try:
             return await self._whole(Exchange(self._setup, call, deadline), check)
         except FROM_WITHIN as exc:
-            raise bare(exc)
+            raise bare(exc) from exc.__cause__
 
     def stream_sse(
         self,

@@ -14,11 +14,11 @@ from atlas_core.http.body import BodyReader, NoEventsError
 from atlas_core.http.exchange import FROM_WITHIN
 from atlas_core.http.sse import EventTooLongError, TruncatedEventError
 from atlas_core.http.texts import json_of
-from atlas_core.http.values import ServerEvent
 
 if TYPE_CHECKING:
     from atlas_core.http.exchange import Exchange, OpenReply
     from atlas_core.http.failures import Server
+    from atlas_core.http.values import ServerEvent
 
 __all__ = ["EventStream"]
 
@@ -56,7 +56,7 @@ class EventStream:
         try:
             await self._begin(None)
         except FROM_WITHIN as exc:
-            raise bare(exc)
+            raise bare(exc) from exc.__cause__
         return self
 
     async def __aexit__(
@@ -90,7 +90,7 @@ class EventStream:
                         return found[0]
                     self._ready.extend(found)
         except FROM_WITHIN as exc:
-            raise bare(exc)
+            raise bare(exc) from exc.__cause__
         self.streamed = True
         return self._ready.popleft()
 
@@ -129,7 +129,7 @@ class EventStream:
         try:
             await self._again(error)
         except FROM_WITHIN as exc:
-            raise bare(exc)
+            raise bare(exc) from exc.__cause__
 
     async def _again(self, error: ProviderError) -> None:
         await self._end()

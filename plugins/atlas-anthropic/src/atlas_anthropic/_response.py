@@ -70,7 +70,7 @@ class _Block:
     def __init__(self, start: Mapping[str, Any]) -> None:
         kind, citations = start.get("type"), start.get("citations")
         if not isinstance(kind, str):
-            raise UnreadableError(f"a block of the answer has no type: {str(start)[:80]}")
+            raise UnreadableError(f"a block of the answer has no type: {start!r}")
         self.start = dict(start)
         self.kind = kind
         self.pieces: list[str] = []

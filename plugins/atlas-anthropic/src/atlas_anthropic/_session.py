@@ -12,6 +12,7 @@ from atlas_anthropic._blocks import assistant_blocks
 from atlas_anthropic._request import Conversation, max_tokens, wire_map
 from atlas_anthropic._response import AnswerReader, UnreadableError, is_error
 from atlas_core import ChatMessage, LLMDefaults, LLMDelta, LLMResponse, LLMSession, ProviderError, ProviderResponseError
+from atlas_core.http import bare
 
 if TYPE_CHECKING:
     from atlas_anthropic.options import AnthropicOptions
@@ -30,7 +31,10 @@ Source: the vendor's own client (anthropic 2.14.0, `_calculate_nonstreaming_time
 MAX_PAUSES = 10
 """How often a turn that the server paused is gone on with; it pauses after ten calls of its own tools."""
 
-_DRAIN_S = 1.0
+_MOST_OF_A_PROBLEM = 200
+"""Characters of an error's text, which may quote what came."""
+
+_DRAIN_S = 0.5
 """How long the end of a stream may take after its last event; read to its end, a connection can be used again."""
 
 
@@ -41,6 +45,10 @@ class AnthropicSession(LLMSession):
         llm: The model.
         defaults: What stays the same over the run's requests.
         options: The connection's.
+
+    Attributes:
+        streamed: Whether the last stream was one, and not a message that came at once; None before it.
+
     Raises:
         ProviderError: Options and defaults contradict each other.
     """
@@ -51,6 +59,7 @@ class AnthropicSession(LLMSession):
         self._names = wire_map(defaults.tools, options)
         self._own_names = {sent: own for own, sent in self._names.items()}
         self._conversation = Conversation(llm.model, defaults, options, self._names)
+        self.streamed: bool | None = None
         self._by_stream = options.stream and max_tokens(defaults, options) > LONG_ANSWER
 
     def append(self, messages: Iterable[ChatMessage]) -> None:
@@ -75,6 +84,12 @@ class AnthropicSession(LLMSession):
         if self._by_stream:
             async with contextlib.aclosing(self.stream(deadline=deadline)) as pieces:
                 return [piece async for piece in pieces if isinstance(piece, LLMResponse)][-1]
+        try:
+            return await self._complete(deadline)
+        except ProviderError as exc:
+            raise bare(exc) from exc.__cause__
+
+    async def _complete(self, deadline: float | None) -> LLMResponse:
         client = await self._model.client()
         reader = AnswerReader(self._own_names)
 
@@ -108,7 +123,7 @@ class AnthropicSession(LLMSession):
                     yield piece
         except ProviderError as exc:
             exc.partial_text = exc.partial_text or reader.text
-            raise
+            raise bare(exc) from exc.__cause__
 
     async def _streamed(
         self, reader: AnswerReader, deadline: float | None
@@ -134,7 +149,8 @@ class AnthropicSession(LLMSession):
         while True:
             async for event in events:
                 try:
-                    if event.event == "json":  # the transport's name for one whole value
+                    self.streamed = event.event != "json"  # the transport's name for one whole value
+                    if not self.streamed:
                         payload, delta = {}, reader.take_whole(json.loads(event.data))
                     else:
                         payload = _decoded(event.data)
@@ -158,7 +174,7 @@ class AnthropicSession(LLMSession):
     def _error(self, problem: str, source: Response | EventStream, *, retryable: bool = True) -> ProviderResponseError:
         request = f" [request {source.request_id}]" if source.request_id else ""
         return ProviderResponseError(
-            f"{self._model.label}: {problem}{request}",
+            f"{self._model.label}: {_cut(self._model.redacted(problem))}{request}",
             owner=self._model.owner,
             retryable=retryable,
             status=source.status,
@@ -180,15 +196,19 @@ class AnthropicSession(LLMSession):
         return assistant_blocks(reader.continuation(), lambda name: self._names.get(name, name))
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_OF_A_PROBLEM else f"{text[: _MOST_OF_A_PROBLEM - 3]}..."
+
+
 def _decoded(data: str) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         if data.strip() == "[DONE]":  # the end of a stream, to servers that speak other dialects too
             return {}
-        raise UnreadableError(f"an event is not JSON: {data[:80]!r}") from None
+        raise UnreadableError(f"an event is not JSON: {data!r}") from None
     if not isinstance(value, dict):
-        raise UnreadableError(f"an event is a {type(value).__name__}, expected an object: {data[:80]!r}")
+        raise UnreadableError(f"an event is a {type(value).__name__}, expected an object: {data!r}")
     return value
 
 

@@ -8,10 +8,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
+from atlas_anthropic._blocks import PROVIDER
 from atlas_anthropic._response import read_models
 from atlas_anthropic._session import AnthropicSession
 from atlas_anthropic.options import AnthropicOptions, named_by_variable
 from atlas_core import (
+    AtlasError,
     BaseLLM,
     Capabilities,
     ChatMessage,
@@ -21,7 +23,6 @@ from atlas_core import (
     LLMDelta,
     LLMRequest,
     LLMResponse,
-    LLMSession,
     ProviderAuthError,
     ProviderError,
     SettingsError,
@@ -47,7 +48,7 @@ class AnthropicLLM(BaseLLM):
 
     Attributes:
         model: The model's name.
-        owner: The connection, as errors name it.
+        owner: The connection and the plugin, as errors name them.
 
     Raises:
         SettingsError: The connection names no model.
@@ -64,7 +65,7 @@ class AnthropicLLM(BaseLLM):
                 remedy='set it to the name of one, such as "claude-sonnet-5-5"',
             )
         self._options = options
-        self.owner = f"connection {config.name!r}"
+        self.owner = f"connection {config.name!r}, plugin {PROVIDER!r}"
         self._client: HttpClient | None = None
         self.model = config.model
         self.label = f"{config.model} ({_host(options.base_url)})"
@@ -118,7 +119,7 @@ class AnthropicLLM(BaseLLM):
         value = os.environ.get(name, "").strip()
         if not value:
             raise ProviderAuthError(
-                f"the variable {name!r} is not set or empty",
+                f"the variable {name!r} is {'empty' if name in os.environ else 'not set'}",
                 owner=f"{self.owner}, {key}",
                 remedy=f"set {name}, or name another variable in {key}",
             )
@@ -134,13 +135,17 @@ class AnthropicLLM(BaseLLM):
         await self.start()
         return cast("HttpClient", self._client)
 
+    def redacted(self, text: str) -> str:
+        """Return a text that the server wrote without keys; private to this package."""
+        return self._client.redacted(text) if self._client is not None else text
+
     def path(self, name: str) -> str:
         """Return a path below `base_url`, which may end in the version or not; private to this package."""
         return name if self._options.base_url.partition("?")[0].rstrip("/").endswith("/v1") else f"v1/{name}"
 
     # Asking ----------------------------------------------------------------------------------------------------
 
-    def open(self, defaults: LLMDefaults) -> LLMSession:
+    def open(self, defaults: LLMDefaults) -> AnthropicSession:
         """Begin a run's conversation.
 
         Raises:
@@ -158,11 +163,11 @@ class AnthropicLLM(BaseLLM):
 
     async def stream(self, request: LLMRequest) -> AsyncIterator[LLMDelta | LLMResponse]:
         """Answer one request by itself, in pieces."""
-        async with aclosing(self._opened(request).stream(deadline=request.deadline)) as pieces:  # type: ignore[type-var]  # a generator
+        async with aclosing(self._opened(request).stream(deadline=request.deadline)) as pieces:
             async for piece in pieces:
                 yield piece
 
-    def _opened(self, request: LLMRequest) -> LLMSession:
+    def _opened(self, request: LLMRequest) -> AnthropicSession:
         session = self.open(
             LLMDefaults(
                 system=request.system,
@@ -196,38 +201,51 @@ class AnthropicLLM(BaseLLM):
         return sorted(found)
 
     async def check(self) -> ConnectionReport:
-        """Ask the model for a word, with a tool and as a stream; where that is refused, once more without either.
+        """Ask the model for a word, then with a tool, then as a stream.
 
-        It costs some tokens of input and up to 64 of output, or what the model thinks with a thinking budget.
+        Each costs some tokens of input and up to 64 of output, or what the model thinks with a thinking budget. What
+        went wrong, with the server or with the settings, is in the report.
         """
         try:
             models, unlisted = tuple(await self.list_models()), ""
-        except ProviderError as exc:
+        except AtlasError as exc:
             models, unlisted = (), f"; it lists no models: {exc}"
         try:
-            shown = await self._try(tools=(_PROBE,), stream=self._options.stream)
-        except ProviderError as exc:
-            refused = exc
-        else:
-            detail = f"{self.model!r} answers{unlisted}"
-            return ConnectionReport(answers=True, detail=detail, models=models, tools=True, streaming=shown)
-        try:
-            await self._try(tools=(), stream=False)
-        except ProviderError as exc:
+            await self._probe(()).complete()
+        except AtlasError as exc:
             return ConnectionReport(answers=False, detail=str(exc), models=models)
-        detail = f"{self.model!r} answers, but not with a tool and as a stream: {refused}{unlisted}"
-        return ConnectionReport(answers=True, detail=detail, models=models, tools=False)
+        # Apart from one another: a model that calls the tool would have nothing to stream.
+        tools, refused = await self._probe_tools()
+        streaming, broken = await self._probe_stream()
+        detail = f"{self.model!r} answers{refused}{broken}{unlisted}"
+        return ConnectionReport(answers=True, detail=detail, models=models, tools=tools, streaming=streaming)
 
-    async def _try(self, *, tools: tuple[ToolSchema, ...], stream: bool) -> bool | None:
-        """Ask for a word; return whether it came in pieces, None if that was not asked for."""
+    def _probe(self, tools: tuple[ToolSchema, ...]) -> AnthropicSession:
         limit = None if isinstance(self._options.thinking, int) else _PROBE_TOKENS
         session = self.open(LLMDefaults(tools=tools, max_output_tokens=limit))
         session.append([ChatMessage.user("Answer with the word: ready")])
-        if not stream:
-            await session.complete()
-            return None
-        pieces = [piece async for piece in session.stream()]
-        return len(pieces) > 1
+        return session
+
+    async def _probe_tools(self) -> tuple[bool | None, str]:
+        if not self._options.native_tools:
+            return None, ""
+        try:
+            await self._probe((_PROBE,)).complete()
+        except ProviderError as exc:
+            return False, f", but not with a tool: {exc}"
+        return True, ""
+
+    async def _probe_stream(self) -> tuple[bool | None, str]:
+        if not self._options.stream:
+            return None, ""
+        session = self._probe(())
+        try:
+            async with aclosing(session.stream()) as pieces:
+                async for _ in pieces:
+                    pass
+        except ProviderError as exc:
+            return False, f", but not as a stream: {exc}"
+        return bool(session.streamed), ""
 
 
 def _host(base_url: str) -> str:

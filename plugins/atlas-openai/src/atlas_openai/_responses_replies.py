@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from atlas_core import ChatMessage, FinishReason, LLMDelta, LLMResponse, Opaque, Text, ToolCall, Usage
@@ -145,9 +146,14 @@ class ResponsesReader:
     def __init__(self, tools: ToolTable) -> None:
         self._tools = tools
         self._pieces: list[str] = []
-        self._items: dict[int, object] = {}
+        self._items: dict[tuple[int, str], object] = {}
         self._last: Mapping[str, object] | None = None
         self.ended = False
+
+    @property
+    def awaits_usage(self) -> bool:
+        """Never: the closing event has it."""
+        return False
 
     @property
     def text(self) -> str:
@@ -167,8 +173,10 @@ class ResponsesReader:
             piece = text(chunk.get("delta"))
             return (LLMDelta(piece, "reasoning"),) if piece else _NOTHING
         if kind == "response.output_item.done":
-            index = chunk.get("output_index")
-            self._items[index if isinstance(index, int) else len(self._items)] = chunk.get("item")
+            index, item = chunk.get("output_index"), obj(chunk.get("item"))
+            # Servers give all items one number too; an item is sent again only under its own id.
+            own = text(item.get("id")) or text(item.get("call_id")) or f"#{len(self._items)}"
+            self._items[index if isinstance(index, int) else len(self._items), own] = item
         elif kind in _ENDS:
             self._end(obj(chunk.get("response")), str(kind))
         elif kind == "error" or chunk.get("error") or not kind:
@@ -179,7 +187,7 @@ class ResponsesReader:
         status = response.get("status") or kind.removeprefix("response.")
         _refuse_errors({**response, "status": status})
         self.ended = True
-        output: object = response.get("output") or [self._items[index] for index in sorted(self._items)]
+        output: object = response.get("output") or [self._items[key] for key in sorted(self._items, key=itemgetter(0))]
         if not output and self._pieces:  # a server that sends deltas and nothing else
             output = [{"type": "message", "content": self.text}]
         self._last = {**response, "status": status, "output": output}

@@ -83,10 +83,15 @@ class Reader(Protocol):
 
     Attributes:
         ended: Whether the model's answer is complete; what may still come is usage.
+        awaits_usage: Whether no usage came yet.
         text: What was read so far.
     """
 
     ended: bool
+
+    @property
+    def awaits_usage(self) -> bool:
+        """Whether no usage came yet."""
 
     @property
     def text(self) -> str:

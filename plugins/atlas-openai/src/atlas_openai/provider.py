@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
 from atlas_core import (
+    AtlasError,
     BaseLLM,
     Capabilities,
     ChatMessage,
@@ -27,7 +29,7 @@ from atlas_openai._chat_replies import ChatReader, read_chat
 from atlas_openai._chat_requests import ChatEncoder
 from atlas_openai._responses_replies import ResponsesReader, read_response
 from atlas_openai._responses_requests import ResponsesEncoder
-from atlas_openai._wire import items, obj, text
+from atlas_openai._wire import PROVIDER, items, obj, text
 from atlas_openai.options import OpenAIOptions, named_by_variable
 from atlas_openai.session import OpenAISession
 
@@ -47,6 +49,14 @@ class OpenAILLM(BaseLLM):
 
     Args:
         config: The connection; its options are an `OpenAIOptions`.
+
+    Attributes:
+        options: The connection's.
+        model: The model's name.
+        label: Model and server, as errors name them.
+        owner: The connection and the plugin, as errors name them.
+        expects_usage: Whether streams are held open for their usage: it is asked for, and was never left out by a
+            server that left its stream open.
     """
 
     def __init__(self, config: ConnectionConfig) -> None:
@@ -66,6 +76,8 @@ class OpenAILLM(BaseLLM):
             window_tokens=options.context_window,
         )
         self.label = f"{self.model or 'a model'} at {urlsplit(options.base_url).netloc}"
+        self.owner = f"connection {config.name!r}, plugin {PROVIDER!r}"
+        self.expects_usage = options.api == "chat" and options.stream_usage
         self._client: HttpClient | None = None
 
     # Life ------------------------------------------------------------------------------------------------------
@@ -77,7 +89,7 @@ class OpenAILLM(BaseLLM):
                 key=f"ai.connections.{self._name}.model",
                 remedy=f"set model; `atlas connections check {self._name}` lists what the server has",
             )
-        self._connect()
+        await self.client.start()
 
     async def _stop(self) -> None:
         client, self._client = self._client, None
@@ -112,6 +124,7 @@ class OpenAILLM(BaseLLM):
                 idle_s=options.idle_timeout_seconds,
             ),
             retry=RetryPolicy(max_attempts=options.max_retries + 1),
+            owner=self.owner,
         )
         return self._client
 
@@ -157,9 +170,9 @@ class OpenAILLM(BaseLLM):
         value = os.environ.get(variable, "").strip()
         if not value:
             raise ProviderAuthError(
-                f"the variable {variable!r}, which connection {self._name!r} reads, is "
-                f"{'empty' if variable in os.environ else 'not set'}",
-                remedy=f"set it, or name another one as {key} of the connection",
+                f"the variable {variable!r} is {'empty' if variable in os.environ else 'not set'}",
+                owner=f"{self.owner}, {key}",
+                remedy=f"set {variable}, or name another variable in {key}",
             )
         return value
 
@@ -226,18 +239,18 @@ class OpenAILLM(BaseLLM):
     async def check(self) -> ConnectionReport:
         """Look which models the server has and whether this one answers, with a tool and streamed; costs some tokens.
 
-        Never raises: what went wrong is in the report.
+        What went wrong, with the server or with the settings, is in the report.
         """
         try:
             models = tuple(await self.list_models())
             listing = ""
-        except ProviderError as exc:
+        except AtlasError as exc:
             models, listing = (), str(exc)
         if not self.model:
             return ConnectionReport(answers=False, detail=listing or "the connection names no model", models=models)
         try:
             answer = await self._probe(())
-        except ProviderError as exc:
+        except AtlasError as exc:
             return ConnectionReport(answers=False, detail=str(exc), models=models)
         tools, streaming = await self._probe_tools(), await self._probe_stream()
         return ConnectionReport(
@@ -268,8 +281,11 @@ class OpenAILLM(BaseLLM):
     async def _probe_stream(self) -> bool | None:
         if not self.options.stream:
             return None
+        session = self._probe_session(())
         try:
-            pieces = [piece async for piece in self._probe_session(()).stream()]
+            async with contextlib.aclosing(session.stream()) as pieces:
+                async for _ in pieces:
+                    pass
         except ProviderError:
             return False
-        return len(pieces) > 1
+        return bool(session.streamed)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import contextlib
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atlas_core import ChatMessage, LLMDelta, LLMResponse, LLMSession, Part, ProviderError, ProviderResponseError, Text
+from atlas_core.http import bare
 from atlas_openai._output import OutputForm, output_form
 from atlas_openai._tools import ToolTable
 from atlas_openai._wire import BadReplyError, Encoder, Reader, ServerSaidError, decode
@@ -19,8 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAISession"]
 
-_AFTER_THE_END_S = 5.0
-"""How long a stream whose answer is complete may take for what is left, which is usage at most."""
+_MOST_EXCERPT = 200
+
+_END_S = 0.5
+_USAGE_S = 2.0
+"""How long a stream whose answer is complete may take for its end, and for the usage that was asked for. A server that
+leaves its streams open costs the second once, the first at each step."""
 
 
 class OpenAISession(LLMSession):
@@ -29,6 +35,9 @@ class OpenAISession(LLMSession):
     Args:
         llm: The model.
         defaults: What stays the same over the run's requests.
+
+    Attributes:
+        streamed: Whether the last stream was one, and not an answer that came at once; None before it.
     """
 
     def __init__(self, llm: OpenAILLM, defaults: LLMDefaults) -> None:
@@ -40,6 +49,7 @@ class OpenAISession(LLMSession):
         self._encoder: Encoder = llm.encoder(defaults, self._tools, self._output)
         self._sent = b""
         self._added: list[bytes] = []
+        self.streamed: bool | None = None
 
     def append(self, messages: Iterable[ChatMessage]) -> None:
         """Encode messages and add them at the end.
@@ -61,6 +71,12 @@ class OpenAISession(LLMSession):
 
     async def complete(self, *, deadline: float | None = None) -> LLMResponse:
         """Ask for the next message."""
+        try:
+            return await self._complete(deadline)
+        except ProviderError as exc:
+            raise bare(exc) from exc.__cause__
+
+    async def _complete(self, deadline: float | None) -> LLMResponse:
         client = self._model.client
         found: list[LLMResponse] = []
 
@@ -76,7 +92,8 @@ class OpenAISession(LLMSession):
         try:
             return self._model.read(value, self._tools)
         except (BadReplyError, ServerSaidError) as exc:
-            raise self._error(client, exc, response) from None
+            error = self._error(client, exc, response)
+        raise error
 
     def _finished(self, response: LLMResponse, request_id: str | None) -> LLMResponse:
         message = response.message
@@ -91,8 +108,16 @@ class OpenAISession(LLMSession):
 
     # Streams ---------------------------------------------------------------------------------------------------
 
-    async def stream(self, *, deadline: float | None = None) -> AsyncIterator[LLMDelta | LLMResponse]:
+    async def stream(self, *, deadline: float | None = None) -> AsyncGenerator[LLMDelta | LLMResponse, None]:
         """Ask for the next message and yield it in pieces, the whole response last."""
+        try:
+            async with contextlib.aclosing(self._stream(deadline)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ProviderError as exc:
+            raise bare(exc) from exc.__cause__
+
+    async def _stream(self, deadline: float | None) -> AsyncGenerator[LLMDelta | LLMResponse, None]:
         client = self._model.client
         attempt = _Attempt(self._model.reader(self._tools))
 
@@ -107,7 +132,7 @@ class OpenAISession(LLMSession):
         async with client.stream_sse(path, body, deadline=deadline, may_restart=may_restart) as events:
             while True:
                 try:
-                    while (event := await _next(events, attempt)) is not None:
+                    while (event := await self._next(events, attempt)) is not None:
                         for piece in self._feed(event, attempt):
                             attempt.shown = True
                             yield piece
@@ -116,19 +141,48 @@ class OpenAISession(LLMSession):
                 except (BadReplyError, ServerSaidError) as exc:
                     error = self._error(client, exc, events)
                 except ProviderError as exc:
-                    raise _with_text(exc, attempt) from None
+                    raise _with_text(exc, attempt) from exc.__cause__
                 try:
                     await events.restart(error)
                 except ProviderError as exc:
-                    raise _with_text(exc, attempt) from None
+                    raise _with_text(exc, attempt) from exc.__cause__
             yield self._finished(response, events.request_id)
+
+    async def _next(self, events: EventStream, attempt: _Attempt) -> ServerEvent | None:
+        """Return the next event, None at the end; what goes wrong after a complete answer does not matter."""
+        try:
+            if attempt.reader.ended:
+                event = await self._after_the_end(events, attempt)
+            else:
+                event = await anext(events)
+        except StopAsyncIteration:
+            return None
+        except (ProviderError, TimeoutError):
+            if attempt.reader.ended:
+                return None
+            raise
+        if event.data == "[DONE]":
+            attempt.done = True
+            return None
+        return event
+
+    async def _after_the_end(self, events: EventStream, attempt: _Attempt) -> ServerEvent:
+        awaits = self._model.expects_usage and attempt.reader.awaits_usage
+        try:
+            async with asyncio.timeout(_USAGE_S if awaits else _END_S):
+                return await anext(events)
+        except TimeoutError:
+            if awaits:
+                self._model.expects_usage = False
+            raise
 
     def _feed(self, event: ServerEvent, attempt: _Attempt) -> Iterable[LLMDelta]:
         try:
             value = decode(event.data)
         except (ValueError, RecursionError):
             raise BadReplyError("sent an event that is no JSON", excerpt=event.data, retryable=True) from None
-        if event.event == "json":  # the server does not stream
+        self.streamed = event.event != "json"
+        if not self.streamed:
             attempt.whole = self._model.read(value, self._tools)
             text = attempt.whole.message.text
             return (LLMDelta(text),) if text else ()
@@ -148,11 +202,13 @@ class OpenAISession(LLMSession):
             exc = BadReplyError("sent an error that says nothing")
         problem = f"{self._model.label} {exc.problem}"
         if exc.excerpt:
-            # The client knows the secrets, and takes them out of what it reports.
-            said = client.error_in({"error": exc.excerpt[:200]})
-            problem += f": {said.problem.rpartition(': ')[2]}" if said is not None else ""
+            problem += f": {_cut(client.redacted(' '.join(exc.excerpt.split())))}"
         return ProviderResponseError(
-            problem, retryable=exc.retryable, status=source.status, request_id=source.request_id
+            problem,
+            owner=self._model.owner,
+            retryable=exc.retryable,
+            status=source.status,
+            request_id=source.request_id,
         )
 
 
@@ -175,24 +231,8 @@ class _Attempt:
         self.whole: LLMResponse | None = None
 
 
-async def _next(events: EventStream, attempt: _Attempt) -> ServerEvent | None:
-    """Return the next event, None at the end; what goes wrong after a complete answer does not matter."""
-    try:
-        if attempt.reader.ended:
-            async with asyncio.timeout(_AFTER_THE_END_S):
-                event = await anext(events)
-        else:
-            event = await anext(events)
-    except StopAsyncIteration:
-        return None
-    except (ProviderError, TimeoutError):
-        if attempt.reader.ended:
-            return None
-        raise
-    if event.data == "[DONE]":
-        attempt.done = True
-        return None
-    return event
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_EXCERPT else f"{text[: _MOST_EXCERPT - 3]}..."
 
 
 def _with_text(error: ProviderError, attempt: _Attempt) -> ProviderError:
