@@ -30,10 +30,21 @@ FORM = (
 INFO = re.compile(r"(?:json|tool_calls?)?(?:[ \t{].*)?", re.IGNORECASE)
 """Info strings of blocks that may be meant as calls, in the frame or not."""
 
+_SHOWING = frozenset({"text", "txt", "plain", "plaintext", "markdown", "md", "example", "quote"})
+"""Info strings that say that a block is only shown."""
+
+_FIRST_KEY_IN_WORDS = re.compile(rf"{FIRST_KEY.pattern}|tool_calls[ \t]*+:[ \t]*+[\r\n]")  # as JSON, or as YAML
 _ONE_LINE = re.compile(r"(?:```+|~~~+)[ \t]*(?:json|tool_calls?)?[ \t]*\{")
 _FOREIGN = re.compile(
-    r"<tool_calls?>|<\|tool_calls?|\[TOOL_CALLS?\]|<function=|<function_calls?>|<invoke\b|<\|python_tag\|>",
+    r"<tool_?(?:calls?|use)>|<tool_code>|<\|tool_calls?|\[TOOL_CALLS?\]|<function=|<function_?calls?>|<invoke\b"
+    r"|<\|python_tag\|>|<\|channel\|>commentary to=",
     re.IGNORECASE,
+)
+_FOREIGN_CALL = re.compile(rf"(?:{_FOREIGN.pattern})\s*+[\[{{<]|<function=|<invoke\s", re.IGNORECASE)
+_BARE = re.compile(
+    r"\{\s*+(?:[\"']type[\"']\s*+:\s*+[\"']function[\"']\s*+,\s*+)?(?:[\"']function[\"']\s*+:\s*+\{\s*+)?"
+    rf"[\"'](?:{'|'.join(sorted(NAME_KEYS))})[\"']\s*+:\s*+[\"']([^\"'\r\n]{{1,128}})[\"']\s*+,\s*+"
+    rf"[\"'](?:{'|'.join(sorted(ARGUMENT_KEYS))})[\"']\s*+:"
 )
 _ACTION = re.compile(
     r"[*_]{0,3}action[*_]{0,3}:[*_]{0,3}[ \t]{0,4}+[`'\"]?([^\s`'\"][^\r\n`'\"]{0,127}?)[`'\"]?[ \t]{0,4}(?:\r\n?|\n)"
@@ -44,7 +55,7 @@ SIGN = re.compile(rf"[*_]{{0,3}}action[*_]{{0,3}}:|{FIRST_KEY.pattern}|{_FOREIGN
 """How a line begins that is some call, in whatever form."""
 
 _WRAPPERS = ("tool_call", "toolCalls", "toolcalls", "calls", "function_call", "function_calls", "actions")
-_REST = re.compile(r"\s*+\Z")
+_NEXT_CHARS = 80
 _NEAR_CHARS = 2_000
 """How far from such a sign a call is looked for, so that many signs take no more time than one."""
 
@@ -56,16 +67,17 @@ def find_attempt(text: str, offered: Collection[str]) -> str | None:
     if _is_call(text, after_thoughts(text), len(text), offered):
         return f"a call without the key {KEY!r}; {FORM}"
     outline = Outline(text)
+    found: str | None = None
     for piece in outline.pieces():
         match piece:
             case Fence():
-                found = _in_fence(text, piece, outline, offered)
+                found = _in_fence(text, piece, outline, offered) or found
             case Line():
-                found = _in_line(text, piece, offered)
+                found = found or _in_line(text, piece, offered)
             case _:
-                found = None
-        if found is not None:
-            return f"{found}; {FORM}"
+                found = None  # those were thoughts
+    if found is not None:
+        return f"{found}; {FORM}"
     if outline.hidden_from is not None and WISH.search(text, outline.hidden_from):
         return f"a call stands inside a tag or comment that is not closed; {FORM}"
     return None
@@ -81,10 +93,25 @@ def _in_fence(text: str, fence: Fence, outline: Outline, offered: Collection[str
     end, after = closing or (len(text), len(text))
     outline.go_to(after)
     if fence.info.lower() not in INFOS:
-        return f"a block marked {fence.info[:40]!r} is only shown" if _wished(text, fence, fence.start, end) else None
-    if _REST.match(text, after) and _is_call(text, fence.body, end, offered):
-        return f"a call without the key {KEY!r}"
-    return None
+        return f"a block marked {fence.info[:40]!r} is only shown" if _marked(text, fence, end, offered) else None
+    body = text[fence.body : end]
+    return f"a call without the key {KEY!r}" if _is_call(body, 0, len(body), offered) else None
+
+
+def _marked(text: str, fence: Fence, end: int, offered: Collection[str]) -> bool:
+    """Tell whether a block that is marked as something else is a call and not an example of one."""
+    info = fence.info.lower()
+    if info in _SHOWING:
+        return False
+    if info == "tool_code" and any(f"{name}(" in text[fence.body : end] for name in offered):
+        return True
+    body = text[skip_space(text, fence.body, end) : end]
+    if _FIRST_KEY_IN_WORDS.match(body) or _wished(text, fence, fence.start, end):
+        return True
+    try:
+        return body.startswith("{") and WISH.search(body) is not None and KEY in parse(body).members
+    except LooseError:
+        return False
 
 
 def _wished(text: str, fence: Fence, begin: int, end: int) -> bool:
@@ -98,10 +125,41 @@ def _in_line(text: str, line: Line, offered: Collection[str]) -> str | None:
     action = _ACTION.match(text, begin)
     if action is not None and action[1] in offered:
         return "a call in the form 'Action:' is only shown"
-    foreign = _FOREIGN.match(line.text)
-    if foreign is not None and any(text.find(name, begin, begin + _NEAR_CHARS) >= 0 for name in offered):
+    bare = _BARE.match(text, begin)
+    if bare is not None and bare[1] in offered:
+        return f"a call without the key {KEY!r}"
+    if _call_in_words(text, line, offered):
+        return "a call outside of a block is only shown"
+    foreign = _FOREIGN.match(line.text) or _foreign_call(text, line)
+    if foreign is not None and _names_one(text, begin, offered):
         return f"a call in the form {foreign[0]!r} is only shown"
     return None
+
+
+def _call_in_words(text: str, line: Line, offered: Collection[str]) -> bool:
+    """Tell whether a line goes over from words into an object with calls, which it does not go beyond."""
+    match = FIRST_KEY.search(line.text)
+    if match is None or line.text[0] in "{[\"'" or line.text.rstrip()[-1] not in "{}[],":
+        return False
+    begin = line.end - len(line.text) + match.start()
+    return not _in_code(text, line, begin) and _names_one(text, begin, offered)
+
+
+def _foreign_call(text: str, line: Line) -> re.Match[str] | None:
+    """Return the mark of a call in another form in mid-line, if a call seems to follow it."""
+    match = _FOREIGN_CALL.search(text, line.start, line.end + _NEXT_CHARS)
+    if match is None or match.start() >= line.end or _in_code(text, line, match.start()):
+        return None
+    return _FOREIGN.match(match[0])
+
+
+def _in_code(text: str, line: Line, at: int) -> bool:
+    """Tell whether a place in a line is inside backticks."""
+    return text.count("`", line.start, at) % 2 == 1
+
+
+def _names_one(text: str, begin: int, offered: Collection[str]) -> bool:
+    return any(text.find(name, begin, begin + _NEAR_CHARS) >= 0 for name in offered)
 
 
 def _is_call(text: str, begin: int, end: int, offered: Collection[str]) -> bool:

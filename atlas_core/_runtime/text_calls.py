@@ -5,10 +5,10 @@ and longer fences; its info string is empty, `json` or `tool_call`; it holds one
 every name in it was offered. Without a fence, only if the whole message is that object. `loose_json` says which repairs
 of form are made. Everything else is text, or, where a call was surely meant, a problem to be told in one line.
 
-Several blocks are one wish, and so is an object that stands openly in the text: if one can't be executed, none is.
-What follows an invented result (a block with `tool_results`, a line `Observation:`, a turn of the user, behind a block
-or another sign of a call) is dropped unread; the calls before it stand. What a model thinks aloud in `<think>` and the
-like is never executed.
+Blocks with calls end the message: only white space and further such blocks may stand behind one. All of them are one
+wish, and so is an object that stands openly in the text: if one can't be executed, none is. Only what directly follows
+them and is not the model's to write (a block with `tool_results`, a line `Observation:`, a turn of the user) is dropped
+unread; the calls before it stand. What a model thinks aloud in `<think>` and the like is never executed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from atlas_core._runtime.loose_json import LooseError, Node, parse, repair, skip_space
 from atlas_core._runtime.text_attempts import FIRST_KEY, FORM, INFO, INFOS, SIGN, WISH, find_attempt
-from atlas_core._runtime.text_outline import Fence, Line, Outline, ThoughtsEnd, after_thoughts, find_thoughts_end
+from atlas_core._runtime.text_outline import Fence, Line, Outline, ThoughtsEnd, after_thoughts
 from atlas_core._runtime.text_wishes import KEY, ProblemError, Wish, read_wishes
 from atlas_core.messages import ToolCall
 
@@ -27,13 +27,21 @@ __all__ = ["TextTurn", "read_calls"]
 
 MAX_PROBLEM_CHARS = 300
 
-_INVENTED_INFO = re.compile(r"(?:tool_|function_)?(?:results?|responses?|outputs?)|observations?", re.IGNORECASE)
-_INVENTED_KEY = re.compile(r"\{\s*[\"'“]?tool_results[\"'”]?\s*:")
+_RESULT_INFO = re.compile(r"(?:tool|function)_(?:results?|responses?|outputs?)", re.IGNORECASE)
+_INVENTED_INFO = re.compile(r"results?|responses?|outputs?|observations?", re.IGNORECASE)
+_RESULT_KEY = re.compile(r"\{\s*[\"'“]?tool_results[\"'”]?\s*:")
+_RESULT_LINE = re.compile(
+    rf"<(?:tool|function)_(?:results?|outputs?|responses?)\b|\[TOOL_RESULTS?\]|{_RESULT_KEY.pattern}", re.IGNORECASE
+)
 _INVENTED_LINE = re.compile(
-    r"[*_#\s]*(?:observations?|(?:tool|function)[ _](?:results?|outputs?|responses?)|user|human)\b[ \d]*[*_]*:"
-    r"|<(?:tool|function)_(?:results?|outputs?|responses?)\b|<\|(?:im_start|user|start)\b",
+    r"[*_#\s]*(?:observations?|(?:tool|function)[ _](?:results?|outputs?|responses?)|user|human|system|instruction)"
+    r"\b[ \d]*[*_]*:|<\|(?:im_start|im_end|user|start|end|eot_id|eom_id|endoftext|call)\b|</s>|<end_of_turn>|\[INST\]",
     re.IGNORECASE,
 )
+_END_MARKS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end|>", "<|call|>", "</s>", "<end_of_turn>")
+_MAX_END_MARKS = 8  # a model that repeats them without end is stuck
+
+_BEHIND = "text stands behind a block with calls; put all blocks last, or, to only show one, begin its lines with '> '"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +72,8 @@ def read_calls(text: str, offered: Collection[str], *, iteration: int, ended: bo
         iteration: The model request that it answers; part of the calls' ids.
         ended: Whether the model ended it; a message that was cut is never executed.
     """
-    reader = _Reader(text.removeprefix("\ufeff"), offered, iteration)
-    return reader.turn(ended=ended)
+    text = text.removeprefix("\ufeff")
+    return _Reader(_without_end_marks(text) if WISH.search(text) else text, offered, iteration).turn(ended=ended)
 
 
 class _Reader:
@@ -79,6 +87,10 @@ class _Reader:
         self._problem: str | None = None
         self._shown = 0  # up to here the text is in the thoughts or was executed
         self._blocks = 0
+        self._calls_end: int | None = None  # where the last block with calls ends
+        self._thoughts_end = 0  # where thoughts end that began before the message
+        self._drop_from: int | None = None  # where an invented result begins
+        self._muddled = False
         self._acted = False  # whether there was a block, or another sign of a call, that a result might follow
         self._repaired = False
         self._dropped = ""
@@ -86,7 +98,7 @@ class _Reader:
     def turn(self, *, ended: bool) -> TextTurn:
         """Read the message."""
         text = self._text
-        if WISH.search(text) is not None and not self._whole():
+        if WISH.search(text) is not None and not self._whole(after_thoughts(text)):
             self._walk()
         problem = self._problem
         if problem is None and not self._blocks:
@@ -109,10 +121,10 @@ class _Reader:
 
     # Finding blocks --------------------------------------------------------------------------------------------
 
-    def _whole(self) -> bool:
-        """Read a message that is one object and nothing else; thoughts in tags may stand before it."""
+    def _whole(self, begin: int) -> bool:
+        """Read what is one object and nothing else from `begin` on; only thoughts stand before that."""
         text = self._text
-        at = skip_space(text, after_thoughts(text), len(text))
+        at = skip_space(text, begin, len(text))
         if not text.startswith("{", at) or not WISH.search(text, at):
             return False
         try:
@@ -121,6 +133,7 @@ class _Reader:
                 return False  # an object and more text: not executed, and told
             if KEY not in node.members:
                 return False
+            self._begin_anew(begin)
             self._show(at)
             self._accept(node, repaired=repaired)
         except LooseError as error:
@@ -135,17 +148,39 @@ class _Reader:
         for piece in self._outline.pieces():
             match piece:
                 case Fence():
-                    if self._fence(piece):
-                        return
+                    self._fence(piece)
                 case ThoughtsEnd():
-                    self._begin_anew()
-                case _:
-                    if self._acted and _INVENTED_LINE.match(piece.text):
-                        if self._drop(piece.start):
-                            return
-                    elif SIGN.match(piece.text):
-                        self._sign(piece)
-        self._show(len(self._text))
+                    self._muddled |= bool(self._thoughts_end and (self._wishes or self._drop_from is not None))
+                    self._begin_anew(piece.end)
+                case _ if self._drop_from is None:
+                    self._line(piece)
+        if not (self._thoughts_end and not self._muddled and self._whole(self._thoughts_end)):
+            self._finish()
+
+    def _line(self, line: Line) -> None:
+        if _RESULT_LINE.match(line.text) or (self._acted and _INVENTED_LINE.match(line.text)):
+            self._drop_from = line.start
+        elif SIGN.match(line.text):
+            self._sign(line)
+
+    def _finish(self) -> None:
+        """Judge what stands behind the blocks with calls."""
+        text = self._text
+        end = len(text) if self._drop_from is None else self._drop_from
+        self._check_gap(end)
+        self._show(end)
+        self._dropped = text[end:].strip()
+        if self._problem is None and self._muddled:
+            self._problem = f"it is unclear where your thoughts end; {FORM}"
+        if self._problem is None and not self._blocks and WISH.search(self._dropped):
+            self._problem = (
+                "its calls follow a result that you wrote yourself; write one block and wait for its results"
+            )
+
+    def _check_gap(self, end: int) -> None:
+        """Refuse text between a block with calls and `end`, which may make an example or a quotation of the block."""
+        if self._problem is None and self._calls_end is not None and self._text[self._calls_end : end].strip():
+            self._problem = _BEHIND
 
     def _sign(self, line: Line) -> None:
         """Note a call in another form; an object that stands openly in the text is a wish that can't be followed."""
@@ -153,27 +188,31 @@ class _Reader:
         if self._problem is None and FIRST_KEY.match(self._text, line.end - len(line.text)):
             self._problem = f"a call outside of a block, with other text around it, is only shown; {FORM}"
 
-    def _fence(self, fence: Fence) -> bool:
-        """Read a fenced block; returns whether the message ends here for us."""
+    def _fence(self, fence: Fence) -> None:
+        """Read a fenced block, and go to its end."""
         text = self._text
         if fence.listed:
             if fence.unclear and self._problem is None:
                 # Whether this fence opens or closes a block decides what all that follow do.
                 self._problem = f"it is unclear where a list in the message ends; {FORM}"
-            return False
+            return
         closing = self._outline.closing(fence, fence.body)
         end, after = closing or (len(text), len(text))
         begin = skip_space(text, fence.body, end)
-        if self._acted and (
-            _INVENTED_INFO.fullmatch(fence.info) or _INVENTED_KEY.search(fence.info) or _INVENTED_KEY.match(text, begin)
-        ):
-            return self._drop(fence.start)
-        if INFO.fullmatch(fence.info) and ("{" in fence.info or text.startswith(("{", "["), begin)):
-            self._acted = True
-        if fence.info.lower() in INFOS and text.startswith("{", begin) and WISH.search(text, begin, end):
-            after = self._block(fence, begin, closing) or after
+        if self._drop_from is None:
+            if self._is_invented(fence, begin):
+                self._drop_from = fence.start
+            else:
+                if INFO.fullmatch(fence.info) and ("{" in fence.info or text.startswith(("{", "["), begin)):
+                    self._acted = True
+                if fence.info.lower() in INFOS and text.startswith("{", begin) and WISH.search(text, begin, end):
+                    after = self._block(fence, begin, closing) or after
         self._outline.go_to(after)
-        return False
+
+    def _is_invented(self, fence: Fence, begin: int) -> bool:
+        if _RESULT_INFO.fullmatch(fence.info) or _RESULT_KEY.search(fence.info):
+            return True
+        return bool(_RESULT_KEY.match(self._text, begin) or (self._acted and _INVENTED_INFO.fullmatch(fence.info)))
 
     def _block(self, fence: Fence, begin: int, closing: tuple[int, int] | None) -> int | None:
         """Read a block that seems to hold calls, and execute it if it does; returns where it ends if that is known."""
@@ -183,6 +222,7 @@ class _Reader:
             node, repaired, after = self._object(fence, begin, closing)
             if KEY not in node.members:
                 return after
+            self._check_gap(fence.start)
             self._show(fence.start)
             self._accept(node, repaired=repaired)
         except LooseError as error:
@@ -192,6 +232,8 @@ class _Reader:
             self._problem = str(error)
             return None
         self._shown = after
+        if self._wishes:
+            self._calls_end = after
         return after
 
     def _object(self, fence: Fence, begin: int, closing: tuple[int, int] | None) -> tuple[Node, bool, int]:
@@ -225,27 +267,14 @@ class _Reader:
             self._thoughts.append(piece)
         self._shown = end
 
-    def _begin_anew(self) -> None:
-        """Take all that was read for thoughts."""
+    def _begin_anew(self, end: int) -> None:
+        """Take all that was read for thoughts; these end at `end`."""
         self._thoughts.clear()
         self._wishes.clear()
-        self._problem = None
+        self._problem = self._calls_end = self._drop_from = None
         self._repaired = self._acted = False
         self._blocks = self._shown = 0
-
-    def _drop(self, start: int) -> bool:
-        """Leave out the rest of the message; returns False if it turns out that all of it were thoughts."""
-        if (end := find_thoughts_end(self._text, start)) is not None:
-            self._begin_anew()
-            self._outline.go_to(end)
-            return False
-        self._show(start)
-        self._dropped = self._text[start:].strip()
-        if not self._blocks and self._problem is None and WISH.search(self._dropped):
-            self._problem = (
-                "its calls follow a result that you wrote yourself; write one block and wait for its results"
-            )
-        return True
+        self._thoughts_end = end
 
     def _accept(self, node: Node, *, repaired: bool) -> None:
         """Take an object's calls as wished for, and keep what else it holds as thoughts."""
@@ -280,3 +309,13 @@ def _broken(error: LooseError) -> str:
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= MAX_PROBLEM_CHARS else line[: MAX_PROBLEM_CHARS - 3] + "..."
+
+
+def _without_end_marks(text: str) -> str:
+    """Leave out the marks with which chat formats end a turn."""
+    for _ in range(_MAX_END_MARKS):
+        shorter = text.rstrip()
+        if not shorter.endswith(_END_MARKS):
+            break
+        text = shorter[: shorter.rindex("<")]
+    return text

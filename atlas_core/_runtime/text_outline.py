@@ -1,17 +1,18 @@
 """Where the fenced blocks of a model's message stand, and what is only shown, quoted or thought aloud.
 
-Follows CommonMark 0.31.2 (fences, block quotes, list items, HTML comments and `<pre>`), seen from the top of the
-document: what stands inside a quote or a list item is passed over as a whole. Two things are not CommonMark's: the
-tags in which models think aloud or give examples count as blocks, and other HTML does not hide a fence.
+Follows CommonMark 0.31.2 (fences, block quotes, list items), seen from the top of the document: what stands inside a
+quote or a list item is passed over as a whole. Beyond CommonMark, whatever is open around a fence hides it: comments,
+tags of any name that begin or end a line, LaTeX environments, triple quotes, and the marks between which models think.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Fence", "Line", "Outline", "ThoughtsEnd", "after_thoughts", "find_thoughts_end"]
+__all__ = ["Fence", "Line", "Outline", "ThoughtsEnd", "after_thoughts"]
 
 _LINE = re.compile(r"([^\r\n]*+)(\r\n|\r|\n|\Z)")
 _FENCE = re.compile(r"( {0,3})(`{3,}+(?=[^`\r\n]*+(?:[\r\n]|\Z))|~{3,}+)[ \t]*+([^\r\n]*)")
@@ -19,12 +20,41 @@ _ITEM = re.compile(r"( *)([-+*]|\d{1,9}[.)])(?=([ \t]*+)(.?))")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _NO_PARAGRAPH = re.compile(rf" {{0,3}}#{{1,6}}(?:[ \t]|$)|{_RULE.pattern}")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
-_THINKING = r"think|thinking|thoughts?|reasoning|reflection|scratchpad|examples?"
-_HIDING = re.compile(
-    rf" {{0,3}}<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea|{_THINKING})(?=[\s>]|$))", re.IGNORECASE
+
+# Thoughts: DeepSeek, Qwen and others use tags of such names; Mistral [THINK]; Cohere START_THINKING; gpt-oss (harmony)
+# and Gemma channels, older Gemma unused94; Kimi triangles; OpenThinker begin_of_thought.
+_THOUGHTS = r"[\w:-]{0,16}?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>analysis\b"
+_BEGINS = (
+    rf"<{_THOUGHTS}(?=[\s>]|$)|\[THINK\]|<\|(?:START_THINKING|begin_of_thought|think)\|>|<\|channel>thought"
+    rf"|<unused94>|◁think▷|{_CHANNEL}"
 )
-_THINKING_ENDS = re.compile(rf" {{0,3}}</(?:{_THINKING})\s*>[ \t]*", re.IGNORECASE)
-_LEADING = re.compile(rf"\s*<(?P<tag>{_THINKING})\s*>", re.IGNORECASE)
+_ENDS = (
+    rf"</{_THOUGHTS}\s*>|\[/THINK\]|<\|(?:END_THINKING|end_of_thought|/think)\|>|<channel\|>|<unused95>|◁/think▷"
+    r"|<\|channel\|>final\b[^<\r\n]{0,40}<\|message\|>"
+)
+_THOUGHTS_BEGIN = re.compile(_BEGINS, re.IGNORECASE)
+_THOUGHTS_END = re.compile(_ENDS, re.IGNORECASE)
+_CHANNEL_END = re.compile(rf"<\|end\|>|(?=<\|channel\|>)|{_ENDS}", re.IGNORECASE)
+_LEADING = re.compile(rf"\s*+(?:{_BEGINS})", re.IGNORECASE)
+
+# Tags that hold nothing, and those of calls and results, which are looked at by others.
+_NO_COVER = (
+    r"(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b"
+    r"|(?:tool|function)[_-]?(?:calls?|use|code|results?|responses?|outputs?)?\b|invoke\b)"
+)
+_OPENING = (
+    rf"(?P<channel>{_CHANNEL})|(?P<thoughts>{_BEGINS})|(?P<comment><!--)|\\begin\{{(?P<env>[^{{}}\r\n]{{1,40}})\}}"
+    rf"|\[(?P<bb>quote|code|example|spoiler)\](?![(:\[])|<{_NO_COVER}(?P<tag>[a-z][\w:.-]{{0,60}})(?=[\s>]|$)(?![^<>\r\n]*/>)"
+)
+_COVER = re.compile(rf" {{0,3}}(?:{_OPENING})", re.IGNORECASE)
+_COVER_AT_END = re.compile(rf"(?<![\w`<])(?:{_OPENING})(?:(?<=\w)(?:[ \t][^<>]{{0,200}})?>)?[ \t]*$", re.IGNORECASE)
+_UNCOVER = re.compile(
+    r"</(?P<tag>[a-z][\w:.-]{0,60})\s*>|(?P<comment>-->)|\\end\{(?P<env>[^{}\r\n]{1,40})\}"
+    r"|\[/(?P<bb>quote|code|example|spoiler)\]",
+    re.IGNORECASE,
+)
+_TRIPLE = re.compile(r"(?P<triple>\"{3}|'{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +98,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ThoughtsEnd:
-    """A closing tag of thoughts whose opening tag is not in the message, as some chat templates write that one."""
+    """The end of thoughts whose beginning is not in the message, as some chat templates write that one."""
 
     end: int
 
@@ -76,17 +106,8 @@ class ThoughtsEnd:
 def after_thoughts(text: str) -> int:
     """Return where a message goes on after thoughts in tags at its beginning; 0 if it has none."""
     opening = _LEADING.match(text)
-    if opening is None:
-        return 0
-    closing = re.compile(rf"</{opening['tag']}\s*>", re.IGNORECASE).search(text, opening.end())
+    closing = _THOUGHTS_END.search(text, opening.end()) if opening else None
     return closing.end() if closing else 0
-
-
-def find_thoughts_end(text: str, at: int) -> int | None:
-    """Return the end of the next line that begins with the closing tag of thoughts, or None."""
-    pattern = re.compile(rf"(?<=[\r\n]){_THINKING_ENDS.pattern}", re.IGNORECASE)
-    match = pattern.search(text, at)
-    return match.end() if match else None
 
 
 class Outline:
@@ -96,7 +117,7 @@ class Outline:
         text: The message.
 
     Attributes:
-        hidden_from: Where a tag or comment begins that nothing closes, or None.
+        hidden_from: Where something begins that hides all that follows, as nothing closes it; else None.
     """
 
     def __init__(self, text: str) -> None:
@@ -107,6 +128,7 @@ class Outline:
         self._lazy = False  # whether the item is open only if a line that is indented less belongs to it
         self._paragraph = False  # whether the line before is text of a paragraph outside of items
         self._blank = True
+        self._closers: dict[str, list[int]] | None = None
         self.hidden_from: int | None = None
 
     def go_to(self, at: int) -> None:
@@ -148,6 +170,11 @@ class Outline:
             self._item = self._item if listed else 0
             self._paragraph = False
             return Fence(start, self._at, fence[2], fence[3].strip(), listed, listed and self._lazy)
+        if (ends := self._unmatched_end(line, start)) is not None:
+            self._item = 0
+            self._paragraph = False
+            self.go_to(ends.end)
+            return ends
         if listed:
             return None
         return self._top_level(line, content, start, indent, blank_before=blank_before)
@@ -166,29 +193,95 @@ class Outline:
             self._item = 0
         if content[0] == ">":
             return None
-        if content[0] == "<":
-            if (ends := _THINKING_ENDS.match(line)) is not None:
-                return ThoughtsEnd(start + ends.end())
-            if (hiding := _HIDING.match(line)) is not None:
-                self._hide(hiding, start)
-                return None
+        if (opening := _opening(line)) is not None:
+            self._item = 0
+            return self._hide(opening, Line(start, start + len(line), content))
         self._lazy = True  # if an item is open
         self._paragraph = not self._item and not (
             _NO_PARAGRAPH.match(line) or (in_paragraph and _UNDERLINE.match(line))
         )
         return Line(start, start + len(line), content)
 
-    def _hide(self, opening: re.Match[str], start: int) -> None:
-        """Go to the end of the line in which a comment or tag is closed."""
-        tag = opening["tag"]
-        pattern = re.compile(rf"</{tag}\s*>" if tag else "-->", re.IGNORECASE)
-        closing = pattern.search(self._text, start + opening.end())
-        if closing is None:
-            self.hidden_from = opening.end() + start
-            self.go_to(len(self._text))
-            return
-        match = _LINE.match(self._text, closing.end())
-        self.go_to(match.end() if match else closing.end())
+    def _unmatched_end(self, line: str, start: int) -> ThoughtsEnd | None:
+        """Return the end of thoughts in a line that neither quotes nor begins them."""
+        if line.lstrip().startswith(">"):
+            return None
+        begin = _THOUGHTS_BEGIN.search(line)
+        for match in _THOUGHTS_END.finditer(line, 0, begin.start() if begin else len(line)):
+            if not (line[match.start() - 1 : match.start()] == line[match.end() : match.end() + 1] == "`"):
+                return ThoughtsEnd(self._last_end(_THOUGHTS_END, start + match.end()))
+        return None
+
+    def _last_end(self, pattern: re.Pattern[str], at: int) -> int:
+        """Return where the last end of thoughts in a line ends, so that many in one take no more time than one."""
+        line = _LINE.match(self._text, at)
+        assert line is not None  # noqa: S101  # the pattern matches any text
+        return max([at, *(match.end() for match in pattern.finditer(self._text, at, line.end(1)))])
+
+    def _hide(self, opening: re.Match[str], line: Line) -> Line | ThoughtsEnd | None:
+        """Go to where what opens in a line is closed: behind thoughts, or after the line that closes another thing."""
+        start = line.start
+        while True:
+            begin = start + opening.end()
+            end = self._closed_at(opening, begin)
+            if end is None:
+                return self._hide_all(begin)
+            if opening.lastgroup in {"channel", "thoughts"}:
+                self.go_to(end)
+                return None
+            match = _LINE.match(self._text, end)
+            assert match is not None  # noqa: S101  # the pattern matches any text
+            following = _opening_at_end(match[1])
+            if following is None:
+                if end <= line.end:
+                    return line  # nothing but a part of it was hidden
+                self.go_to(match.end())
+                return None
+            opening, start = following, end
+
+    def _closed_at(self, opening: re.Match[str], begin: int) -> int | None:
+        kind = str(opening.lastgroup)
+        if kind == "triple":
+            at = self._text.find(opening[0], begin)
+            return at + 3 if at >= 0 else None
+        if kind in {"channel", "thoughts"}:
+            pattern = _CHANNEL_END if kind == "channel" else _THOUGHTS_END
+            match = pattern.search(self._text, begin)
+            return self._last_end(pattern, match.end()) if match else None
+        if self._closers is None:
+            self._closers = {}  # found once for all, so that many that open take no more time than one
+            for match in _UNCOVER.finditer(self._text):
+                self._closers.setdefault(_key(match), []).append(match.end())
+        ends = self._closers.get(_key(opening), [])
+        at = bisect_right(ends, begin)
+        return ends[at] if at < len(ends) else None
+
+    def _hide_all(self, begin: int) -> ThoughtsEnd | None:
+        """Pass over the rest, or, if that ends thoughts, over the rest of these."""
+        if (match := _THOUGHTS_END.search(self._text, begin)) is not None:
+            self.go_to(match.end())
+            return ThoughtsEnd(match.end())
+        self.hidden_from = begin
+        self.go_to(len(self._text))
+        return None
+
+
+def _opening(line: str) -> re.Match[str] | None:
+    """Return what begins in a line and hides what follows: at the line's begin or end, or an odd triple quote."""
+    return _COVER.match(line) or _opening_at_end(line)
+
+
+def _opening_at_end(line: str) -> re.Match[str] | None:
+    match = _COVER_AT_END.search(line)
+    if match is None and len(quotes := list(_TRIPLE.finditer(line))) % 2:
+        match = quotes[-1]
+    return match
+
+
+def _key(match: re.Match[str]) -> str:
+    """Return what an opening and its closing have in common."""
+    kind = str(match.lastgroup)
+    return f"{kind} {match[kind].lower() if kind != 'comment' else ''}"
 
 
 def _columns(line: str, length: int) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from atlas_core import ToolCall
@@ -58,8 +59,8 @@ def test_text_around_blocks_and_other_keys_are_thoughts() -> None:
     body = (
         '{"thought": "b", "tool_calls": [{"name": "now", "arguments": {}, "reason": "c"}], "n": 1, "e": null, "s": ""}'
     )
-    turn = read(f" a \n{fenced(body)}\n d \n")
-    assert turn.thoughts == "a\n\nc\n\nb\n\nn: 1\n\nd"
+    turn = read(f" a \n{fenced(body)}\n \n")
+    assert turn.thoughts == "a\n\nc\n\nb\n\nn: 1"
 
 
 def test_an_answer_beside_an_empty_list_is_the_answer() -> None:
@@ -70,14 +71,22 @@ def test_an_answer_beside_an_empty_list_is_the_answer() -> None:
 
 def test_what_follows_an_invented_result_is_dropped_and_shown_apart() -> None:
     """Case 140, A: it is no thought of the model's, and an event can tell it."""
-    turn = read(f"a\n{fenced()}\nb\nObservation: 720\nFinal answer: 720")
-    assert turn.thoughts == "a\n\nb"
+    turn = read(f"a\n{fenced()}\n\nObservation: 720\nFinal answer: 720")
+    assert turn.thoughts == "a"
     assert turn.dropped == "Observation: 720\nFinal answer: 720"
 
 
-def test_a_final_answer_beside_a_call_is_kept_as_a_thought() -> None:
-    """Case 140, D: the action comes first, and nothing is silently lost."""
-    assert read(f"{fenced()}\nFinal answer: 720").thoughts == "Final answer: 720"
+def test_a_final_answer_behind_a_call_is_told() -> None:
+    """Case 140, D: nothing runs and nothing is lost; the model writes the one or the other."""
+    turn = read(f"{fenced()}\nFinal answer: 720")
+    assert (turn.calls, turn.dropped) == ((), "")
+    assert "Final answer: 720" in turn.thoughts
+    assert "text stands behind" in str(turn.problem)
+
+
+def test_marks_at_the_end_of_an_answer_are_left_alone() -> None:
+    """Only where there may be calls are they taken for a format's."""
+    assert read("Write </s>").thoughts == "Write </s>"
 
 
 def test_thoughts_in_tags_are_kept() -> None:
@@ -162,6 +171,10 @@ _PIECES = st.sampled_from(
         "<think>",
         "</think>\n",
         "<!--",
+        "<a>",
+        "</a>",
+        "[THINK]",
+        '"""',
         "-->",
         "Observation: x\n",
         ONE,
@@ -194,6 +207,8 @@ _PIECES = st.sampled_from(
         "\0",
     ]
 )
+_FOREIGN_TURN = re.compile(r"(?i)(observation|result|output|response|user|human|system|instruction|<|\[)")
+_WISH = re.compile("tool_calls")
 _TEXTS = st.text() | st.lists(_PIECES, max_size=30).map("".join)
 _ARGUMENTS = st.dictionaries(
     st.text(),
@@ -263,7 +278,7 @@ def test_a_prefix_of_a_message_never_calls_with_other_arguments(
 ) -> None:
     """It has the calls of its closed blocks, or a problem, or is text."""
     raw = data.draw(st.booleans())
-    text = "\n".join(f"Step.\n{fenced(written(calls))}" for calls in blocks)
+    text = "Step.\n" + "\n".join(fenced(written(calls)) for calls in blocks)
     if raw:  # strings with real line breaks, as sloppy models write them
         text = text.replace("\\n", "\n")
     whole = asked(read(text))
@@ -271,7 +286,23 @@ def test_a_prefix_of_a_message_never_calls_with_other_arguments(
     assert asked(turn) == whole[: len(turn.calls)]
 
 
-@pytest.mark.parametrize("output", [o for o in OUTPUTS if o.calls and "</think>" not in o.text], ids=lambda o: o.id)
+@given(_TEXTS, st.sampled_from(["blockquote", "document", "x-y"]))
+@example(fenced(DELETE), "document")
+def test_nothing_inside_a_tag_is_executed(text: str, tag: str) -> None:
+    """Unless it closes the tag itself, or ends thoughts."""
+    turn = read(f"<{tag}>\n{text.replace('</', '')}\n</{tag}>")
+    assert turn.calls == ()
+
+
+@given(_TEXTS, st.text(min_size=1).filter(lambda text: text.strip()))
+@example("", "So.")
+def test_nothing_is_executed_before_other_text(before: str, behind: str) -> None:
+    """But for what is no text of the model's: an invented turn, or a mark that ends one."""
+    assume(not _FOREIGN_TURN.search(behind) and not _WISH.search(behind))
+    assert not read(f"{before}\n{fenced(DELETE)}\n{behind}").calls
+
+
+@pytest.mark.parametrize("output", [o for o in OUTPUTS if o.calls and "</" not in o.text], ids=lambda o: o.id)
 def test_no_prefix_of_a_real_message_calls_anything_else(output: Output) -> None:
     """The same law, at every place of every message of the table."""
     for end in range(len(output.text)):
@@ -332,6 +363,35 @@ def test_no_prefix_of_a_real_message_calls_anything_else(output: Output) -> None
             "\r",
             "`````\n````\n",
             "  ```json tool_calls:\n  ~~~\n",
+        ),
+        *(
+            "<a>\n",
+            "<a>",
+            "<a></a>",
+            "<a></a> <b>\n",
+            "<think>a</think>",
+            "</think><think>",
+            "<|channel|>analysis<|end|>",
+            "<",
+            "</",
+            "</a ",
+            "<a b ",
+            '""" \n',
+            '"""a\n</think>\n',
+            "[quote]\n",
+            "\\begin{a}\n",
+            "<|channel|>analysis\n",
+            "<think>\n</think>",
+            "a</think>",
+            "[THINK]",
+            "<b>\n</think>\n",
+            "<|im_end|>",
+            "Sure <tool_call> now\n",
+            "a {'tool_calls': now [\n",
+            '{"name": "now", "arguments":\n',
+            "```py\n{'tool_calls': 1\n```\n",
+            "`",
+            "Observation: x</think>\n",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from atlas_core._runtime.text_outline import Fence, Line, Outline, ThoughtsEnd, after_thoughts, find_thoughts_end
+from atlas_core._runtime.text_outline import Fence, Line, Outline, ThoughtsEnd, after_thoughts
 
 _MARKDOWN = MarkdownIt("commonmark")
 
@@ -104,7 +104,7 @@ def pieces(text: str) -> list[object]:
 
 def test_lines_at_the_top_are_found_and_others_are_not() -> None:
     """Quotes, items, indented code and hidden text are no lines of the message itself."""
-    text = "a\n> b\n- c\n  d\n\n e\n    f\n<!-- g\nh -->\n<pre>i</pre>\nj"
+    text = "a\n> b\n- c\n  d\n\n e\n    f\n<!-- g\nh -->\n<pre>\ni</pre>\nj"
     assert [piece.text for piece in pieces(text) if isinstance(piece, Line)] == ["a", "e", "j"]
 
 
@@ -117,16 +117,20 @@ def test_the_end_of_thoughts_is_found() -> None:
     """A closing tag without an opening one ends thoughts that a template began."""
     assert pieces("a\n</think>\nb")[1] == ThoughtsEnd(10)
     assert [type(piece) for piece in pieces("<think>\na\n</think>\nb")] == [Line]
-    assert find_thoughts_end("a\n</THINKING >\nb", 0) == 14
-    assert find_thoughts_end("a </think>", 0) is None
+    assert pieces("no</THINKING > b") == [ThoughtsEnd(14), Line(14, 16, "b")]
+    assert [type(piece) for piece in pieces("- a\n  b</think>\n  c")] == [ThoughtsEnd, Line]
+    assert [type(piece) for piece in pieces("> a</think>\n`</think>`\na <think>b</think>")] == [Line, Line]
 
 
 def test_what_is_never_closed_hides_the_rest() -> None:
     """And it is known where that began."""
-    for opening in ("<!--", "<think>", "<pre>"):
+    for opening in ("<!--", "<think>", "<pre>", '"""', "\\begin{a}", "[THINK]", "b <c d=e>"):
         outline = Outline(f"a\n{opening}\n```json\n```")
         assert [type(piece) for piece in outline.pieces()] == [Line]
         assert outline.hidden_from is not None
+    outline = Outline("a\n<p>\nb</think>\nc")
+    assert [type(piece) for piece in outline.pieces()] == [Line, ThoughtsEnd, Line]
+    assert outline.hidden_from is None
 
 
 def test_thoughts_at_the_beginning_are_passed() -> None:
