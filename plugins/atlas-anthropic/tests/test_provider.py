@@ -164,7 +164,7 @@ async def test_a_missing_key_is_said_before_anything_is_sent(monkeypatch: pytest
     with pytest.raises(ProviderAuthError) as caught:
         await llm.start()
     assert str(caught.value) == (
-        "the variable 'ANTHROPIC_API_KEY' is not set or empty (connection 'main', api_key_env); "
+        "the variable 'ANTHROPIC_API_KEY' is not set (connection 'main', plugin 'anthropic', api_key_env); "
         "set ANTHROPIC_API_KEY, or name another variable in api_key_env"
     )
     await llm.stop()
@@ -201,7 +201,10 @@ async def test_each_message_is_encoded_once(server: LoopbackServer, connect: Con
 async def test_what_can_not_be_sent_names_the_connection(connect: Connect) -> None:
     """As every error of the provider does."""
     session = connect().open(LLMDefaults())
-    with pytest.raises(ProviderError, match=r"an image of type 'image/tiff' can't be sent \(connection 'main'\)"):
+    with pytest.raises(
+    expected = r"an image of type 'image/tiff' can't be sent \(connection 'main', plugin 'anthropic'\)"
+    with pytest.raises(ProviderError, match=expected):
+    ):
         session.append([ChatMessage.user([Image(b"x", media_type="image/tiff")])])
 
 
@@ -384,7 +387,8 @@ async def test_a_turn_that_is_paused_forever_ends(
     whole = ServerReply.of_json(message_of("one", stop_reason="pause_turn"))
     pauses = [streamed(*text_events("one", reason="pause_turn")) if stream else whole for _ in range(20)]
     server.then(*pauses)
-    with pytest.raises(ProviderError, match=r"paused its answer 11 times.*\(connection 'main'\); ask for less at once"):
+    expected = r"paused its answer 11 times.*\(connection 'main', plugin 'anthropic'\); ask for less at once"
+    with pytest.raises(ProviderError, match=expected):
         await ask(connect(), HELLO, stream=stream)
     assert len(server.requests) == _session.MAX_PAUSES + 1
 
@@ -407,7 +411,7 @@ async def test_a_turn_that_is_paused_forever_ends(
         (failing("overloaded_error", "Overloaded"), ProviderError, ["overloaded_error", "Overloaded"], True),
         (failing("invalid_request_error", "bad schema"), ProviderError, ["bad schema"], False),
         (ServerReply.of_json({"error": "plain text"}), ProviderError, ["plain text"], False),
-        (ServerReply.of_bytes(BLOCKED, "text/html"), ProviderResponseError, ["text/html", "Blocked"], False),
+        (ServerReply.of_bytes(BLOCKED, "text/html"), ProviderResponseError, ["text/html", "Blocked"], True),
         (ServerReply.of_bytes(BLOCKED * 5_000, "text/html", status=502), ProviderError, ["502"], True),
         (ServerReply.of_bytes(b"", "application/json"), ProviderResponseError, ["200"], False),
         (ServerReply.of_json([1]), ProviderResponseError, ["the answer is a JSON list"], False),
@@ -712,36 +716,71 @@ async def test_a_list_without_an_end_ends(server: LoopbackServer, connect: Conne
         assert len(endless.requests) == 50
 
 
+def whole(text: str, **more: Any) -> ServerReply:
+    """Return a message that comes at once."""
+    content = [{"type": "text", "text": text}]
+    return ServerReply.of_json({"type": "message", "content": content, "stop_reason": "end_turn", "model": "m"} | more)
+
+
+CALLED = whole("", content=[{"type": "tool_use", "id": "t1", "name": "unused_probe", "input": {}}])
+
+
 async def test_a_look_at_a_connection_that_works(server: LoopbackServer, connect: Connect) -> None:
-    """It answers, lists models, takes tools and streams."""
-    server.then(page("claude-test"), streamed(*text_events("rea", "dy")))
+    """It answers, lists models, takes tools and streams, also if the model calls the tool that it is shown."""
+    server.then(page("claude-test"), whole("ready"), CALLED, streamed(*text_events("ready")))
     report = await connect().check()
     assert (report.answers, report.tools, report.streaming) == (True, True, True)
     assert report.models == ("claude-test",)
     assert report.detail == "'claude-test' answers"
-    probe = server.requests[1].json()
-    assert (probe["max_tokens"], len(probe["tools"]), probe["stream"]) == (64, 1, True)
+    _, plain, tooled, as_stream = [request.json() if request.body else None for request in server.requests]
+    assert (plain["max_tokens"], "tools" in plain, len(tooled["tools"])) == (64, False, 1)
+    assert (as_stream["stream"], "tools" in as_stream) == (True, False)
 
 
-async def test_a_look_at_one_that_can_less(server: LoopbackServer, connect: Connect, message_of: MessageOf) -> None:
-    """What was refused is said."""
+async def test_a_look_at_one_that_can_less(server: LoopbackServer, connect: Connect) -> None:
+    """What was refused is said, and an answer that comes at once is no stream."""
     server.then(
         failing("not_found_error", "no list here", 404),
+        whole("ready"),
         failing("invalid_request_error", "tools are not supported", 400),
-        ServerReply.of_json(message_of("ready")),
+        whole("ready"),
     )
     report = await connect(thinking=2000).check()
-    assert (report.answers, report.tools, report.streaming, report.models) == (True, False, None, ())
+    assert (report.answers, report.tools, report.streaming, report.models) == (True, False, False, ())
     assert "tools are not supported" in report.detail
     assert "no list here" in report.detail
     assert server.requests[1].json()["max_tokens"] == 18_000
 
 
-async def test_a_look_without_streams(server: LoopbackServer, connect: Connect, message_of: MessageOf) -> None:
+async def test_a_look_at_one_that_refuses_to_stream(server: LoopbackServer, connect: Connect) -> None:
+    """The rest of the report stands."""
+    server.then(page("a"), whole("ready"), CALLED, failing("invalid_request_error", "no streams", 400))
+    report = await connect().check()
+    assert (report.answers, report.tools, report.streaming) == (True, True, False)
+    assert "not as a stream" in report.detail
+    assert "no streams" in report.detail
+
+
+async def test_a_look_without_streams(server: LoopbackServer, connect: Connect) -> None:
     """What is switched off is not tried."""
-    server.then(page("a"), ServerReply.of_json(message_of("ready")))
+    server.then(page("a"), whole("ready"), CALLED)
     report = await connect(stream=False).check()
     assert (report.answers, report.tools, report.streaming) == (True, True, None)
+    server.then(page("a"), whole("ready"), streamed(*text_events("ready")))
+    report = await connect(native_tools=False).check()
+    assert (report.answers, report.tools, report.streaming) == (True, None, True)
+
+
+async def test_a_look_tells_what_is_wrong_with_the_settings(
+    server: LoopbackServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that can't be sent is in the report, without the key."""
+    monkeypatch.setenv("ODD_KEY", "sk-ant-TESTSECRET\nmore")
+    report = await connect(api_key_env="ODD_KEY").check()
+    assert not report.answers
+    assert "line break in the key" in report.detail
+    assert "TESTSECRET" not in report.detail
+    assert server.requests == []
 
 
 async def test_a_look_at_one_that_does_not_work(server: LoopbackServer, connect: Connect) -> None:

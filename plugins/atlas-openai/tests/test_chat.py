@@ -66,6 +66,9 @@ VENDOR_CALL = {
 }
 
 
+A, B = '{"q":"A"}', '{"q":"B"}'
+
+
 def whole(message: Any, reason: object = "stop", **more: Any) -> ServerReply:
     """Return a whole reply with a message."""
     return ServerReply.of_json(
@@ -389,11 +392,129 @@ async def test_what_fails_after_a_complete_answer_does_not_matter(ask: Ask, serv
     assert len(server.requests) == 1
 
 
-async def test_a_stall_after_a_complete_answer_ends_soon(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that neither ends nor closes the stream does not hold the answer back."""
-    monkeypatch.setattr("atlas_openai.session._AFTER_THE_END_S", 0.05)
-    response, _ = await ask(ServerReply.of_events(chunk({"content": "hi"}, "stop"), Then.STALL), streamed=True)
+async def test_a_stall_after_a_complete_answer_ends_soon(
+    server: LoopbackServer, connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that neither ends nor closes the stream does not hold the answer back, and is waited for once."""
+    monkeypatch.setattr("atlas_openai.session._USAGE_S", 0.05)
+    stalls = ServerReply.of_events(chunk({"content": "hi"}, "stop"), Then.STALL)
+    server.then(stalls, stalls)
+    llm = connect()
+    assert llm.expects_usage
+    for _ in range(2):
+        session = llm.open(LLMDefaults())
+        session.append([ChatMessage.user("hi")])
+        response = [piece async for piece in session.stream()][-1]
+        assert response.message.text == "hi"
+        assert not llm.expects_usage
+        monkeypatch.setattr("atlas_openai.session._USAGE_S", 60)
+        monkeypatch.setattr("atlas_openai.session._END_S", 0.05)
+
+
+async def test_a_stall_after_the_usage_does_not_give_up_on_usage(
+    ask: Ask, connect: Callable[..., Any], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Usage that came is not waited for, and is expected of the next answer too."""
+    monkeypatch.setattr("atlas_openai.session._END_S", 0.05)
+    monkeypatch.setattr("atlas_openai.session._USAGE_S", 60)
+    usage = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+    server.then(ServerReply.of_events(chunk({"content": "hi"}, "stop"), usage, Then.STALL))
+    llm = connect()
+    session = llm.open(LLMDefaults())
+    session.append([ChatMessage.user("hi")])
+    response = [piece async for piece in session.stream()][-1]
+    assert response.usage.input_tokens == 3
+    assert llm.expects_usage
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([("call_0", "search", A), ("call_0", "search", B)], [("call_0", "search", A), ("call_0", "search", B)]),
+        ([("a", "search", '{"q":"A'), ("a", "search", '"}')], [("a", "search", '{"q":"A'), ("a", "search", '"}')]),
+        ([(None, "search", ""), (None, "search", B)], [("", "search", "{}"), ("", "search", B)]),
+        ([(None, "now", ""), (None, "now", "")], [("", "now", "{}"), ("", "now", "{}")]),
+        ([("a", "search", A), ("a", "now", None)], [("a", "search", A), ("a", "now", "{}")]),
+    ],
+    ids=[
+        "one id for two calls", "halves under one id", "the first one is empty", "two without ids and arguments",
+        "one id for two tools",
+    ],
+)  # fmt: skip
+async def test_each_call_of_a_whole_reply_stands_alone(
+    ask: Ask, calls: list[tuple[str | None, str, str | None]], expected: list[tuple[str, str, str]]
+) -> None:
+    """Entries are never merged, whatever their ids, in a reply, in a stream's JSON answer or in its one event."""
+    entries = [call(name, arguments, **({"id": own} if own else {})) for own, name, arguments in calls]
+    reply = whole({"tool_calls": entries}, "tool_calls")
+    event = ServerReply.of_events(
+        {"choices": [{"index": 0, "message": {"tool_calls": entries}, "finish_reason": "tool_calls"}]}
+    )
+    for sent, streamed in ((reply, False), (reply, True), (event, True)):
+        response, _ = await ask(sent, streamed=streamed)
+        assert [(c.id, c.name, c.arguments_json) for c in response.message.tool_calls] == expected
+
+
+async def test_a_whole_message_after_its_pieces_is_not_taken_twice(ask: Ask) -> None:
+    """Servers close a stream with the message as a whole."""
+    made = call("search", A, id="a", index=0)
+    message = {"content": "hi", "tool_calls": [made]}
+    last = {"choices": [{"index": 0, "delta": {}, "message": message, "finish_reason": "tool_calls"}]}
+    response, _ = await ask(ServerReply.of_events(chunk({"content": "hi", "tool_calls": [made]}), last), streamed=True)
     assert response.message.text == "hi"
+    assert response.message.tool_calls == (ToolCall("a", "search", A),)
+
+
+@pytest.mark.parametrize(
+    ("delta", "tools"),
+    [
+        ({"tool_calls": [call("search", A, id="a", index=0)]}, True),
+        ({"content": '```json\n{"tool_calls": [{"name": "search", "arguments": {}}]}\n```'}, False),
+    ],
+    ids=["a call", "a call written as text"],
+)
+async def test_a_call_without_a_finish_reason_is_an_interrupted_stream(ask: Ask, delta: Any, *, tools: bool) -> None:
+    """Case 50: the mark of the stream's end does not say that the model was done; plain text alone is let through."""
+    more = {} if tools else {"tools": ()}
+    with pytest.raises(ProviderResponseError, match="without a finish reason: interrupted stream"):
+        await ask(ServerReply.of_events(chunk(delta)), streamed=True, **more)
+    response, _ = await ask(ServerReply.of_events(chunk({"content": "hi"})), streamed=True, **more)
+    assert (response.message.text, response.finish_reason) == ("hi", FinishReason.UNKNOWN)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "", "text/event-stream", "application/x-ndjson", "application/json"])
+async def test_an_answer_at_once_in_place_of_a_stream_is_an_answer(ask: Ask, kind: str) -> None:
+    """Under whatever name it comes."""
+    body = json.dumps({"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"}]})
+    response, pieces = await ask(ServerReply.of_bytes(body.encode(), kind), streamed=True)
+    assert (response.message.text, [piece.text for piece in pieces]) == ("hi", ["hi"])
+
+
+async def test_lines_of_json_in_place_of_events_are_an_answer(ask: Ask) -> None:
+    """Each line is a chunk."""
+    lines = [chunk({"content": "h"}), chunk({"content": "i"}), chunk({}, "stop")]
+    body = "\n".join(json.dumps(line) for line in lines) + "\n"
+    response, pieces = await ask(ServerReply.of_bytes(body.encode(), "application/x-ndjson"), streamed=True)
+    assert (response.message.text, [piece.text for piece in pieces]) == ("hi", ["h", "i"])
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "text/html"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_page_is_asked_again_and_quoted(ask: Ask, server: LoopbackServer, kind: str, *, streamed: bool) -> None:
+    """Perhaps it is the one for the time of a repair; the next answer counts."""
+    page = ServerReply.of_bytes(b"<!doctype html><h1>Back soon</h1>", kind)
+    response, _ = await ask(page, whole({"content": "hi"}), streamed=streamed, max_retries=1)
+    assert response.message.text == "hi"
+    with pytest.raises(ProviderResponseError, match=r"Back soon.*check that base_url") as caught:
+        await ask(page, streamed=streamed)
+    assert caught.value.retryable
+    assert len(server.requests) == 3
+
+
+async def test_the_excerpt_of_a_bad_event_is_quoted_from_its_beginning(ask: Ask) -> None:
+    """Colons in it do not shorten it."""
+    with pytest.raises(ProviderResponseError, match=r"no JSON: oops: at line 3: eof \(connection 'main', plugin"):
+        await ask(ServerReply.of_events("data: oops: at line 3: eof"), streamed=True)
 
 
 async def test_an_interrupted_call_is_asked_for_again_and_not_kept(ask: Ask, server: LoopbackServer) -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from atlas_openai._fragments import Fragments
+from atlas_openai._fragments import MIXED, Fragments
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,6 +115,97 @@ A, B = '{"q":"A"}', '{"q":"B"}'
             id="a call without a name",
         ),
         pytest.param(
+            [
+                part('{"q":', i=0, id="a", name="s"),
+                part('{"q":', i=0, id="b", name="s"),
+                part('"A"}', i=0, id="a"),
+                part(" ", i=0, id="b"),
+            ],
+            [("a", "s", A), ("b", "s", '{"q": ')],
+            id="one index for two calls that are interleaved, one of them cut",
+        ),
+        pytest.param(
+            [
+                part('{"q":', i=0, id="a", name="s"),
+                part('{"q":', i=0, id="b", name="s"),
+                part('"B"}', i=0, id="b"),
+                part('"A"}', i=0, id="a"),
+            ],
+            [("a", "s", A), ("b", "s", B)],
+            id="one index for two calls that are interleaved",
+        ),
+        pytest.param(
+            [part(A, i=0, id="c", name="s"), part(B, i=0, id="c", name="s")],
+            [("c", "s", A), ("c", "s", B)],
+            id="one id and index for two whole calls",
+        ),
+        pytest.param(
+            [
+                part(A, i=0, id="c", name="s"),
+                part('{"q":', i=0, id="c", name="s"),
+                part('"B"}', i=0, id="c"),
+                part("", i=0, id="c"),
+            ],
+            [("c", "s", A), ("c", "s", B)],
+            id="one id and index for two calls, the second in pieces",
+        ),
+        pytest.param(
+            [
+                part("", i=0, id="c", name="s"),
+                part("", i=1, id="c", name="s"),
+                part('{"q":', i=0, id="c"),
+                part(B, i=1),
+                part('"A"}', i=0),
+            ],
+            [("c", "s", A), ("c", "s", B)],
+            id="one id for two calls that have numbers",
+        ),
+        pytest.param(
+            [part(A, i=0, id="c", name="s"), part("", i=0, id="c", name="t")],
+            [("c", "s", A), ("c", "t", "")],
+            id="one id for two tools",
+        ),
+        pytest.param(
+            [part(A, i=0, id="c", name="s"), part("", i=0, id="c", name="s")],
+            [("c", "s", A)],
+            id="the last fragment is empty and repeats id and name",
+        ),
+        pytest.param(
+            [part('{"q":', i=0, id="a", name="s"), part('{"q":', i=0, id="b", name="s"), part('"A"}', i=0)],
+            [("a", "s", f'{MIXED} {{"q":'), ("b", "s", f'{MIXED} {{"q":')],
+            id="one index, two open calls and a part without an id",
+        ),
+        pytest.param(
+            [part('{"q":', id="a", name="s"), part('{"q":', id="b", name="t"), part('"A"}', name="s")],
+            [("a", "s", '{"q":"A"}'), ("b", "t", '{"q":')],
+            id="the name tells whose part it is",
+        ),
+        pytest.param(
+            [part("", i=0, id="a", name="s"), part("", i=0, id="b", name="s"), part(A, i=0)],
+            [("a", "s", f"{MIXED} "), ("b", "s", f"{MIXED} ")],
+            id="one index, two calls that have not begun and whole arguments without an id",
+        ),
+        pytest.param(
+            [part("", i=0, id="a", name="t"), part('{"q":', i=0, id="b", name="s"), part('"A"}', i=0)],
+            [("a", "t", ""), ("b", "s", A)],
+            id="what goes on can't begin arguments",
+        ),
+        pytest.param(
+            [part("null", i=0, id="a", name="t"), part('{"q":', i=0, id="b", name="s"), part('"A"}', i=0)],
+            [("a", "t", "null"), ("b", "s", A)],
+            id="null is complete",
+        ),
+        pytest.param(
+            [part('{"q":', i=0, name="s"), part('"A"}', i=0, id="a", name="s")],
+            [("a", "s", A)],
+            id="the id comes late",
+        ),
+        pytest.param(
+            [part('{"q":', i=0, id="a", name="s"), part('"A"}', i=1)],
+            [("a", "s", A)],
+            id="the number grows with each fragment of one call",
+        ),
+        pytest.param(
             [part("", i=0, id="a", name="s"), part("", i=1, id="b", name="t"), part(A, id="a"), part(B, id="b")],
             [("a", "s", A), ("b", "t", B)],
             id="later fragments have the id alone",
@@ -127,31 +218,53 @@ def test_fragments_become_calls(fragments: list[Any], calls: list[tuple[str, str
     assert put_together(*fragments) == calls
 
 
+def test_entries_of_one_chunk_that_have_names_are_calls_of_their_own() -> None:
+    """No server cuts a call within a chunk and names both halves."""
+    calls = Fragments(OFFERED.__contains__)
+    calls.add([part("", name="s"), part("", name="s"), part("", name="t")])
+    calls.add([part(A, i=5, name="s"), part(B, i=5, name="s")])
+    assert [(call.name, call.arguments) for call in calls.calls] == [
+        ("s", ""),
+        ("s", ""),
+        ("t", ""),
+        ("s", A),
+        ("s", B),
+    ]
+
+
+def test_whole_calls_are_never_merged() -> None:
+    """Whatever their ids and indices say, also those that are no calls."""
+    calls = Fragments(OFFERED.__contains__, ("extra",))
+    calls.add_whole([part('{"q":"A', i=0, id="a", name="s") | {"extra": 1}, part('"}', i=0, id="a", name="s"), None])
+    assert [(call.id, call.arguments) for call in calls.calls] == [("a", '{"q":"A'), ("a", '"}'), ("", "")]
+    assert calls.calls[0].extra == {"extra": 1}
+
+
 @given(
     calls=st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5), min_size=1), min_size=1, max_size=4),
     cuts=st.lists(st.integers(1, 4), min_size=1, max_size=8),
-    numbered=st.booleans(),
+    marks=st.sampled_from(["none", "numbers", "ids", "ids and one number", "numbers and ids"]),
     data=st.data(),
 )
-def test_any_cut_gives_the_same_calls(calls: list[dict[str, str]], cuts: list[int], numbered: bool, data: Any) -> None:
-    """However the arguments are cut, and interleaved where they are numbered, the calls are the same."""
+def test_any_cut_gives_the_same_calls(calls: list[dict[str, str]], cuts: list[int], marks: str, data: Any) -> None:
+    """However the arguments are cut, and interleaved where fragments are marked, the calls are the same."""
     texts = [json.dumps(arguments) for arguments in calls]
     queues: list[list[dict[str, Any]]] = []
     for n, text in enumerate(texts):
-        sizes = [cuts[k % len(cuts)] for k in range(len(text))]
+        number = {"numbers": n, "numbers and ids": n, "ids and one number": 0}.get(marks)
+        own = f"c{n}" if "ids" in marks else None
         pieces, at = [], 0
-        for size in sizes:
-            pieces.append(text[at : at + size])
-            at += size
-        queue = [part("", i=n if numbered else None, id=f"c{n}", name="s")]
-        queue += [part(piece, i=n if numbered else None) for piece in pieces if piece]
+        for k in range(len(text)):
+            pieces.append(text[at : at + cuts[k % len(cuts)]])
+            at += cuts[k % len(cuts)]
+        queue = [part("", i=number, id=f"c{n}", name="s")]
+        queue += [part(piece, i=number, id=own) for piece in pieces if piece]
         queues.append(queue)
     order: list[dict[str, Any]] = []
-    if numbered:
-        while any(queues):
-            queue = data.draw(st.sampled_from([q for q in queues if q]))
-            order.append(queue.pop(0))
-    else:
+    if marks == "none":
         order = [fragment for queue in queues for fragment in queue]
+    while marks != "none" and any(queues):
+        queue = data.draw(st.sampled_from([q for q in queues if q]))
+        order.append(queue.pop(0))
     expected = [(f"c{n}", "s", text) for n, text in enumerate(texts)]
     assert sorted(put_together(*order)) == sorted(expected)

@@ -133,17 +133,13 @@ class Fragments:
     def _near(self, fragment: _Fragment) -> list[CallParts]:
         """Return the calls that bear a fragment's mark."""
         index = fragment.index
-        if fragment.id:
-            found = [call for call in self.calls if call.id == fragment.id]
-            same = [call for call in found if call.index == index]
+        own = [call for call in self.calls if call.id == fragment.id] if fragment.id else []
+        if own:
+            same = [call for call in own if call.index == index]
             if same or index is None or not fragment.name:
-                found = same or found
-            else:
-                found = [call for call in found if call.index is None]
-                if not found:
-                    return []  # another number and a name: another call, though it has the same id
-            if found:
-                return found
+                return same or own
+            # Another number and a name: another call, though it has the same id.
+            return [call for call in own if call.index is None]
         if index is None:
             found = self.calls
         else:

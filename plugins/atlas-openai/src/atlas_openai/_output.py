@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from atlas_core import LLMDefaults, strict_parameters
+from atlas_openai._strict import known_formats
 from atlas_openai._wire import encode
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def output_form(defaults: LLMDefaults) -> OutputForm | None:
     form = strict_parameters(schema)
     if form is None:
         return OutputForm(name=name, schema=schema, strict=False, restore=dict)
-    return OutputForm(name=name, schema=form.parameters, strict=True, restore=form.restore)
+    return OutputForm(name=name, schema=known_formats(form.parameters), strict=True, restore=form.restore)
 
 
 def response_format(form: OutputForm) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from atlas_core import ToolSchema, strict_parameters, wire_names
+from atlas_openai._strict import known_formats
 from atlas_openai._wire import encode
 
 __all__ = ["SentTool", "ToolTable"]
@@ -47,7 +48,7 @@ class ToolTable:
             SentTool(
                 name=self._sent[tool.name],
                 description=tool.description,
-                parameters=form.parameters if (form := forms[tool.name]) else _object(tool.parameters),
+                parameters=known_formats(form.parameters) if (form := forms[tool.name]) else _object(tool.parameters),
                 strict=form is not None,
             )
             for tool in offered
