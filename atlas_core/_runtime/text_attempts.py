@@ -36,8 +36,8 @@ _SHOWING = frozenset({"text", "txt", "plain", "plaintext", "markdown", "md", "ex
 _FIRST_KEY_IN_WORDS = re.compile(rf"{FIRST_KEY.pattern}|tool_calls[ \t]*+:[ \t]*+[\r\n]")  # as JSON, or as YAML
 _ONE_LINE = re.compile(r"(?:```+|~~~+)[ \t]*(?:json|tool_calls?)?[ \t]*\{")
 _FOREIGN = re.compile(
-    r"<tool_?(?:calls?|use)>|<tool_code>|<\|tool_calls?|\[TOOL_CALLS?\]|<function=|<function_?calls?>|<invoke\b"
-    r"|<\|python_tag\|>|<\|channel\|>commentary to=",
+    r"<tool_?(?:calls?|use)>|<tool_code>|<\|tool_calls?|<\uff5ctool\u2581calls?|\[TOOL_CALLS?\]|<function=|<function_?calls?>"
+    r"|<invoke\b|<\|python_tag\|>|<\|channel\|>commentary to=",
     re.IGNORECASE,
 )
 _FOREIGN_CALL = re.compile(rf"(?:{_FOREIGN.pattern})\s*+[\[{{<]|<function=|<invoke\s", re.IGNORECASE)

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from atlas_core import ToolCall
 from atlas_core._runtime.text_calls import TextTurn, read_calls
+from tests.runtime.text_asides import ASIDES
 from tests.runtime.text_outputs import DELETE, OFFERED, ONE, OUTPUTS, Output, fenced, form
+
+ALL = [*OUTPUTS, *ASIDES]
 
 
 def read(text: str, *, ended: bool = True) -> TextTurn:
@@ -25,7 +28,7 @@ def asked(turn: TextTurn) -> list[tuple[str, dict[str, object]]]:
     return [(call.name, call.arguments) for call in turn.calls]
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=[output.id for output in OUTPUTS])
+@pytest.mark.parametrize("output", ALL, ids=[output.id for output in ALL])
 def test_what_models_write_is_read_as_meant(output: Output) -> None:
     """Case 140 and the habits of models: calls, a problem, or nothing but text."""
     turn = read(output.text)
@@ -34,7 +37,7 @@ def test_what_models_write_is_read_as_meant(output: Output) -> None:
     assert output.problem is None or output.problem in str(turn.problem)
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=[output.id for output in OUTPUTS])
+@pytest.mark.parametrize("output", ALL, ids=[output.id for output in ALL])
 def test_a_message_that_was_cut_is_never_executed(output: Output) -> None:
     """Whatever it holds; where it held a wish, the model is told."""
     turn = read(output.text, ended=False)
@@ -45,7 +48,7 @@ def test_a_message_that_was_cut_is_never_executed(output: Output) -> None:
 
 def test_the_table_is_as_long_as_it_claims() -> None:
     """Many messages, each with a name of its own."""
-    assert len({output.id for output in OUTPUTS}) == len(OUTPUTS) >= 140
+    assert len({output.id for output in ALL}) == len(ALL) >= 300
 
 
 def test_ids_tell_the_request_and_the_place_over_all_blocks() -> None:
@@ -302,7 +305,7 @@ def test_nothing_is_executed_before_other_text(before: str, behind: str) -> None
     assert not read(f"{before}\n{fenced(DELETE)}\n{behind}").calls
 
 
-@pytest.mark.parametrize("output", [o for o in OUTPUTS if o.calls and "</" not in o.text], ids=lambda o: o.id)
+@pytest.mark.parametrize("output", [o for o in ALL if o.calls and "</" not in o.text], ids=lambda o: o.id)
 def test_no_prefix_of_a_real_message_calls_anything_else(output: Output) -> None:
     """The same law, at every place of every message of the table."""
     for end in range(len(output.text)):
