@@ -201,10 +201,8 @@ async def test_each_message_is_encoded_once(server: LoopbackServer, connect: Con
 async def test_what_can_not_be_sent_names_the_connection(connect: Connect) -> None:
     """As every error of the provider does."""
     session = connect().open(LLMDefaults())
-    with pytest.raises(
     expected = r"an image of type 'image/tiff' can't be sent \(connection 'main', plugin 'anthropic'\)"
     with pytest.raises(ProviderError, match=expected):
-    ):
         session.append([ChatMessage.user([Image(b"x", media_type="image/tiff")])])
 
 
