@@ -62,14 +62,16 @@ class Interruptible:
         loop = self._runner.get_loop()
         ends = loop.time() + GRACE_S
         tasks = loop.run_until_complete(_end_tasks(ends))
-        threads = 0 if self._threads.hurried else self._threads.wait(ends - loop.time())
-        if tasks or threads:
-            left = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((tasks, "task"), (threads, "thread")) if n]
-            warn(f"{' and '.join(left)} did not end within {GRACE_S:g} s, and will end with the process")
-            LEFT.append(self)
-        if not tasks:
-            self._threads.hurried = True
-            self._runner.close()
+        try:
+            threads = 0 if self._threads.hurried else self._threads.wait(ends - loop.time())
+            if tasks or threads:
+                left = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((tasks, "task"), (threads, "thread")) if n]
+                warn(f"{' and '.join(left)} did not end within {GRACE_S:g} s, and will end with the process")
+                LEFT.append(self)
+        finally:
+            if not tasks:
+                self._threads.hurried = True
+                self._runner.close()
 
     def run(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Run to the end.

@@ -167,7 +167,7 @@ from pathlib import Path
 from atlas_core import hookimpl
 
 print("PRINTED at import")
-os.write(1, b"WRITTEN at import\\n")
+os.write(1, b"WRITTEN at import\n")
 
 
 async def clings() -> str:
@@ -195,8 +195,8 @@ def starts() -> str:
 def chatters() -> str:
     """Print in every way there is."""
     print("PRINTED")
-    sys.__stdout__.write("PRINTED past sys.stdout\\n")
-    os.write(1, b"WRITTEN\\n")
+    sys.__stdout__.write("PRINTED past sys.stdout\n")
+    os.write(1, b"WRITTEN\n")
     subprocess.run(["echo", "ECHOED by a child process"], check=True)
     return "said it"
 
