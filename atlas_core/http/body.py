@@ -97,7 +97,7 @@ class BodyReader:
         text = self._kept.decode("utf-8", "replace").removeprefix("\ufeff")
         if _is_json(text):
             return [ServerEvent("json", text)]
-        lines = [line for line in text.split("\n") if line.strip()]
+        lines = [line for found in text.split("\n") if (line := found.strip())]
         if len(lines) < 2 or not all(map(_is_json, lines[:-1])):
             return self._refuse()
         if not _is_json(lines[-1]):

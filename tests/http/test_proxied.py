@@ -122,8 +122,11 @@ async def test_a_proxy_that_is_not_there_is_named() -> None:
     """The error tells that the way led through a proxy, without its login."""
     with pytest.raises(
         ProviderError, match=r"no connection to http://h\.example through the proxy http://127\.0\.0\.1:1:"
-    ):
+    ) as caught:
         await ask("http://h.example", proxy="http://me:TESTSECRET@127.0.0.1:1")
+    assert "check that the proxy http://127.0.0.1:1 runs" in str(caught.value)
+    assert "TESTSECRET" not in str(caught.value)
+    assert "base_url" not in str(caught.value)
 
 
 @pytest.mark.parametrize("proxy", ["ftp://127.0.0.1:1", "http://", "nonsense"])

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from atlas_core.errors import AtlasError, SettingsError
-from atlas_core.http import HttpClient, RetryPolicy, Secret
+from atlas_core.http import HttpClient, RetryPolicy, Secret, bare
 from atlas_core.http.redact import Redactor, shown_url, url_secrets
 from atlas_core.http.secret import RawHeaders
+from atlas_core.http.target import Target
 from atlas_core.testing import LoopbackProxy, LoopbackServer, ServerReply, Then
 
 KEY = "sk-TESTSECRET123"
@@ -43,13 +44,18 @@ PLACES: list[tuple[str, str, Mapping[str, str | Secret]]] = [
 def with_locals(exc: BaseException) -> str:
     """Return every text that a report of an error may show: the chain, its frames and their variables."""
     parts = traceback.format_exception(type(exc), exc, exc.__traceback__.tb_next if exc.__traceback__ else None)
-    inner: BaseException | None = exc
-    while inner is not None:
-        parts += [repr(inner), repr(vars(inner))]
+    waiting: list[BaseException | None] = [exc]
+    seen: set[int] = set()
+    while waiting:
+        inner = waiting.pop()
+        if inner is None or id(inner) in seen:
+            continue
+        seen.add(id(inner))
+        waiting += [inner.__cause__, inner.__context__]
+        parts += [repr(inner), repr(inner.args), repr(vars(inner))]
         for frame, _ in traceback.walk_tb(inner.__traceback__):
             if frame.f_code.co_filename != __file__:  # the test itself knows the keys
                 parts += [f"{name}={value!r}" for name, value in frame.f_locals.items()]
-        inner = inner.__cause__ or inner.__context__
     return "\n".join(parts).casefold()
 
 
@@ -163,11 +169,70 @@ def test_prepared_headers_are_counted_and_not_shown() -> None:
         ("nothing", "nothing"),
         ("sk-abcdefgh12345", "***"),
         ("abc", "abc"),
+        ("x-user-agent: users, user1", "x-user-agent: users, user1"),
+        ("login 'user' or user:pw", "login '***' or ***:pw"),
     ],
 )
 def test_known_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
     """In their own spelling and in that of addresses, and what has the form of a key as well."""
-    assert Redactor([ODD, f"{MARK} x/y", "abc"])(text) == shown
+    assert Redactor([ODD, f"{MARK} x/y", "abc", "user"])(text) == shown
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ServerReply.of_json({"error": {"message": f"{'x' * 480} {ODD}"}}, status=400),
+        ServerReply.of_bytes(f"{'y' * 180} {ODD}".encode(), "text/html", status=502),
+        ServerReply.of_json({}, status=400, headers={"x-request-id": f"{'z' * 110}{ODD}"}),
+    ],
+    ids=["a message", "a page", "an id"],
+)
+async def test_a_key_that_is_cut_off_is_not_shown_in_part(
+    server: LoopbackServer, reply: ServerReply, *, stream: bool
+) -> None:
+    """Texts are cut after what is secret was taken out."""
+    server.then(reply)
+    once = RetryPolicy(max_attempts=1)
+    async with HttpClient(server.url, headers={"x-key": Secret(ODD)}, retry=once) as client:
+        with pytest.raises(AtlasError) as caught:
+            await (client.stream_sse("chat", b"{}").__aenter__() if stream else client.post_json("chat", b"{}"))
+    assert MARK[:6].casefold() not in with_locals(caught.value)
+
+
+async def test_an_id_that_repeats_a_key_is_masked(server: LoopbackServer) -> None:
+    """Also on an answer that is good, since errors made from it carry it on."""
+    server.then(*[ServerReply.of_json({}, headers={"x-request-id": f"r-{ODD}"})] * 2)
+    async with HttpClient(server.url, headers={"x-key": Secret(ODD)}) as client:
+        assert (await client.post_json("chat", b"{}")).request_id == "r-***"
+        async with client.stream_sse("chat", b"{}") as events:
+            assert events.request_id == "r-***"
+        assert client.redacted(f"it said {ODD}, {KEY}") == "it said ***, ***"
+
+
+def test_a_bare_error_keeps_its_causes_and_nothing_else() -> None:
+    """Without frames and contexts, all the way down; a ring of causes ends too."""
+    try:
+        try:
+            try:
+                raise OSError(MARK)
+            except OSError:
+                raise ValueError("why") from None
+        except ValueError as exc:
+            raise RuntimeError("what") from exc
+    except RuntimeError as exc:
+        found = bare(exc)
+    assert isinstance(found.__cause__, ValueError)
+    assert MARK not in with_locals(found)
+    assert (found.__traceback__, found.__context__, found.__cause__.__context__) == (None, None, None)
+    found.__cause__.__cause__ = found
+    assert bare(found) is found
+
+
+def test_a_client_that_was_refused_can_be_shown() -> None:
+    """A debugger shows the object whose making failed."""
+    for half in (HttpClient.__new__(HttpClient), Target.__new__(Target)):
+        assert "not made" in repr(half)
 
 
 def test_what_is_secret_in_an_address() -> None:

@@ -97,6 +97,71 @@ async def test_one_json_value_in_place_of_events_is_one_event(server: LoopbackSe
         assert [event async for event in events] == [ServerEvent("json", '{"choices": []}')]
 
 
+JSON_OF_ONE = b'\xef\xbb\xbf  {"choices": [1]}\n'
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/x-ndjson", "application/json", ""])
+@pytest.mark.parametrize("size", [1, 1000])
+async def test_a_json_value_is_known_by_how_it_begins(server: LoopbackServer, kind: str, size: int) -> None:
+    """Whatever the server calls it, and however its bytes come."""
+    server.then(ServerReply.of_bytes(JSON_OF_ONE, kind).cut_into(size))
+    async with HttpClient(server.url) as client, client.stream_sse("chat", b"{}") as events:
+        (event,) = [event async for event in events]
+    assert (event.event, json.loads(event.data)) == ("json", {"choices": [1]})
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/x-ndjson", "application/json", ""])
+async def test_lines_of_json_are_events(server: LoopbackServer, kind: str) -> None:
+    """One for each line; a last line that is cut is an interrupted stream."""
+    server.then(
+        ServerReply.of_bytes(b'{"a": 1}\n\n{"a": 2}\r\n', kind),
+        *[ServerReply.of_bytes(b'{"a": 1}\n{"a": ', kind)] * 2,
+    )
+    assert await read(server.url) == ['{"a": 1}', '{"a": 2}']
+    with pytest.raises(ProviderResponseError, match="interrupted stream"):
+        await read(server.url, retry=RetryPolicy(max_attempts=2, first_wait_s=0))
+
+
+async def test_events_that_are_called_json_are_events(server: LoopbackServer) -> None:
+    """Servers mislabel them so too; any other JSON value is one."""
+    server.then(
+        ServerReply.of_bytes(b"data: 1\n\n", "application/json"),
+        ServerReply.of_bytes(b"[1]", "application/problem+json"),
+        ServerReply.of_bytes(b"null", "application/json"),
+    )
+    assert [await read(server.url) for _ in range(3)] == [["1"], ["[1]"], ["null"]]
+
+
+async def test_a_stream_of_nothing_is_one(server: LoopbackServer) -> None:
+    """Blank lines hold no events."""
+    server.then(ServerReply.of_bytes(b"\n\n", "text/event-stream"), ServerReply.of_bytes(b"", "text/plain"))
+    assert [await read(server.url) for _ in range(2)] == [[], []]
+
+
+@pytest.mark.parametrize("size", [100, 200_000], ids=["a short page", "a page that goes on"])
+async def test_a_page_that_is_called_a_stream_is_told_as_a_page(server: LoopbackServer, size: int) -> None:
+    """It may be the one for the time of a repair, so the request is sent again."""
+    page = b"<!doctype html><h1>Down</h1> for a while " + b"x" * size
+    server.then(ServerReply.of_bytes(page, "text/event-stream"), ServerReply.of_events({"a": 1}))
+    assert await read(server.url) == ['{"a": 1}', "[DONE]"]
+    server.then(ServerReply.of_bytes(page, "text/event-stream"))
+    with pytest.raises(
+        ProviderResponseError, match=r"no event stream: Down for a while.*check that base_url"
+    ) as caught:
+        await read(server.url, retry=ONCE)
+    assert caught.value.retryable
+
+
+async def test_what_is_too_long_is_said_without_a_contradiction(server: LoopbackServer) -> None:
+    """A value is bounded as an event is, and nothing is said of an empty body."""
+    server.then(*[ServerReply.of_json(["x" * 5000])] * 2)
+    with pytest.raises(ProviderResponseError, match=r"an event of more than 1,000 bytes$"):
+        await read(server.url, max_response_bytes=1000)
+    async with HttpClient(server.url, max_response_bytes=1000) as client:
+        with pytest.raises(ProviderResponseError, match=r"an answer of more than 1,000 bytes$"):
+            await client.post_json("chat", b"{}")
+
+
 @pytest.mark.parametrize(
     ("reply", "text", "retryable"),
     [

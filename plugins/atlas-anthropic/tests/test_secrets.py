@@ -1,4 +1,4 @@
-"""No error holds a key, wherever a report may look: text, arguments, attributes, causes, contexts, frames' variables."""
+"""No error holds a key, wherever a report may look: text, attributes, causes, contexts, the variables of frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atlas_core import AtlasError, ChatMessage, ConnectionConfig, LLMDefaults, L
 from atlas_core.testing import LoopbackServer, ReceivedRequest, ServerReply, Then
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 MARK = "TESTSECRET"
 KEY = f"sk-{MARK}123"
@@ -71,8 +71,14 @@ def message(**more: Any) -> ServerReply:
     return ServerReply.of_json({"type": "message", "stop_reason": "end_turn", **more})
 
 
+async def read_all(pieces: AsyncIterator[object]) -> None:
+    """Read a stream to its end."""
+    async for _ in pieces:
+        pass
+
+
 def events(*found: object, **more: Any) -> ServerReply:
-    """Return a stream, with an id that repeats the key."""
+    """Return a stream."""
     return ServerReply.of_events(*found, **more)
 
 
@@ -126,11 +132,7 @@ async def test_nothing_of_an_error_holds_a_key(
     session = llm.open(LLMDefaults())
     session.append([ChatMessage.user("hi")])
     with stamina.set_testing(True, attempts=100, cap=True), pytest.raises(AtlasError) as caught:
-        if streamed:
-            async for _ in session.stream():
-                pass
-        else:
-            await session.complete()
+        await (read_all(session.stream()) if streamed else session.complete())
     await llm.stop()
     assert server.requests
     assert MARK.casefold() not in "\n".join(shown(caught.value)).casefold()
@@ -147,8 +149,7 @@ async def test_nor_does_that_of_one_request(server: LoopbackServer, monkeypatch:
     with pytest.raises(AtlasError) as whole:
         await llm.complete(request)
     with pytest.raises(AtlasError) as streamed:
-        async for _ in llm.stream(request):
-            pass
+        await read_all(llm.stream(request))
     await llm.stop()
     for caught in (whole, streamed):
         assert MARK not in "\n".join(shown(caught.value))

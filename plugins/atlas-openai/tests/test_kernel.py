@@ -11,12 +11,14 @@ from atlas_openai import plugin
 
 from atlas_core import (
     AgentService,
+    AtlasError,
     Kernel,
     ModelResponded,
     ProviderError,
     RunEnded,
     RunOutcome,
     RunStream,
+    SettingsError,
     TextDelta,
     hookimpl,
     tool,
@@ -148,6 +150,17 @@ async def test_an_error_names_the_plugin() -> None:
                 await running.agent().run(QUESTION)
     assert caught.value.status == 404
     assert caught.value.result is not None
+
+
+async def test_a_wrong_proxy_of_the_environment_is_an_error_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found when the model starts, and no failure of the provider."""
+    monkeypatch.setenv("HTTP_PROXY", "gopher://me:TESTSECRET@h:1")
+    with LoopbackServer() as server:
+        async with kernel(server, RecordingObserver()) as k:
+            with pytest.raises(AtlasError, match="the proxy that the environment names is 'gopher://h:1'") as caught:
+                await k.agent().run(QUESTION)
+    assert "the provider failed" not in str(caught.value)
+    assert isinstance(caught.value.__cause__ or caught.value, SettingsError)
 
 
 async def test_a_wrong_option_names_its_key() -> None:

@@ -76,6 +76,18 @@ async def test_a_connection_without_a_model_does_not_start(connect: Connect) -> 
         await connect("").start()
 
 
+async def test_a_look_tells_what_is_wrong_with_the_settings(
+    server: LoopbackServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that can't be sent is in the report, without the key."""
+    monkeypatch.setenv("ODD_KEY", "sk-TESTSECRET\nmore")
+    report = await connect(api_key_env="ODD_KEY").check()
+    assert not report.answers
+    assert "line break in the key" in report.detail
+    assert "TESTSECRET" not in report.detail
+    assert server.requests == []
+
+
 async def test_the_vendors_key_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it nothing is sent, and the error names the variable and the connection."""
     with pytest.raises(ProviderAuthError, match=r"'OPENAI_API_KEY' is not set \(connection 'main', plugin"):
@@ -276,6 +288,13 @@ async def test_check_tells_what_a_connection_can_not_do(server: LoopbackServer, 
     report = await connect().check()
     assert (report.answers, report.models, report.tools, report.streaming) == (True, (), False, False)
     assert "lists no models" in report.detail
+
+
+async def test_check_knows_an_answer_at_once_from_a_stream(server: LoopbackServer, connect: Connect) -> None:
+    """A server that ignores the wish for a stream does not stream."""
+    server.then(MODELS, ANSWER, ANSWER, ANSWER)
+    report = await connect().check()
+    assert (report.answers, report.tools, report.streaming) == (True, True, False)
 
 
 async def test_check_tries_only_what_the_options_allow(server: LoopbackServer, connect: Connect) -> None:

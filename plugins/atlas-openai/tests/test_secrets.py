@@ -1,4 +1,4 @@
-"""No error holds a key, wherever a report may look: text, arguments, attributes, causes, contexts, frames' variables."""
+"""No error holds a key, wherever a report may look: text, attributes, causes, contexts, the variables of frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atlas_core import AtlasError, ChatMessage, LLMDefaults, LLMRequest
 from atlas_core.testing import LoopbackServer, ReceivedRequest, ServerReply, Then
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 MARK = "TESTSECRET"
 KEY = f"sk-{MARK}123"
@@ -59,6 +59,12 @@ def error(said: str, status: int = 200) -> ServerReply:
     return ServerReply.of_json(
         {"error": {"message": f"you sent {said}", "code": said}}, status=status, headers={"x-request-id": said}
     )
+
+
+async def read_all(pieces: AsyncIterator[object]) -> None:
+    """Read a stream to its end."""
+    async for _ in pieces:
+        pass
 
 
 def events(*found: object, **more: Any) -> ServerReply:
@@ -115,11 +121,7 @@ async def test_nothing_of_an_error_holds_a_key(
     session = llm.open(LLMDefaults())
     session.append([ChatMessage.user("hi")])
     with pytest.raises(AtlasError) as caught:
-        if streamed:
-            async for _ in session.stream():
-                pass
-        else:
-            await session.complete()
+        await (read_all(session.stream()) if streamed else session.complete())
     assert server.requests
     assert MARK.casefold() not in "\n".join(shown(caught.value)).casefold()
     assert caught.value.__context__ is None
@@ -136,7 +138,6 @@ async def test_nor_does_that_of_one_request(
     with pytest.raises(AtlasError) as whole:
         await llm.complete(request)
     with pytest.raises(AtlasError) as streamed:
-        async for _ in llm.stream(request):
-            pass
+        await read_all(llm.stream(request))
     for caught in (whole, streamed):
         assert MARK not in "\n".join(shown(caught.value))

@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from atlas_openai._output import output_form
 from atlas_openai._tools import ToolTable
 
-from atlas_core import ToolSchema
+from atlas_core import LLMDefaults, ToolSchema
 
 SEARCH = ToolSchema(
     name="search",
@@ -21,6 +22,37 @@ SEARCH = ToolSchema(
     },
 )
 OPEN = ToolSchema(name="store", parameters={"type": "object", "additionalProperties": True})
+
+
+def test_strict_schemas_leave_out_formats_that_strict_mode_refuses() -> None:
+    """At any depth, in tools and answers, and not a property that has the name `format`."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "$defs": {"Blob": {"type": "string", "format": "binary"}},
+        "properties": {
+            "format": {"type": "string"},
+            "data": {"type": "string", "format": "binary"},
+            "blob": {"$ref": "#/$defs/Blob"},
+            "when": {"type": "string", "format": "date-time"},
+            "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "uri"}, {"type": "null"}]}},
+        },
+        "required": ["format", "data", "blob", "when", "many"],
+    }
+    (tool,) = ToolTable([ToolSchema(name="put", parameters=schema)], strict=True).tools
+    form = output_form(LLMDefaults(output_schema=schema))
+    assert form is not None
+    assert tool.parameters == form.schema
+    found: Any = tool.parameters
+    assert found["$defs"] == {"Blob": {"type": "string"}}
+    assert found["properties"] == {
+        "format": {"type": "string"},
+        "data": {"type": "string"},
+        "blob": {"$ref": "#/$defs/Blob"},
+        "when": {"type": "string", "format": "date-time"},
+        "many": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+    }
+    (plain,) = ToolTable([ToolSchema(name="put", parameters=schema)], strict=False).tools
+    assert plain.parameters == schema
 
 
 def test_names_are_mapped_both_ways() -> None:
