@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlas_core.agents.service import AgentService as AgentService
     from atlas_core.agents.stream import RunStream as RunStream
+    from atlas_core.agents.worker import ToolCapableAgent as ToolCapableAgent
+    from atlas_core.agents.worker import WorkerAgent as WorkerAgent
     from atlas_core.directory import AgentDirectory as AgentDirectory
     from atlas_core.errors import AgentMaxIterationsError as AgentMaxIterationsError
     from atlas_core.errors import AgentTimeoutError as AgentTimeoutError
@@ -127,6 +129,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "agents.service": ("AgentService",),
     "agents.stream": ("RunStream",),
+    "agents.worker": ("ToolCapableAgent", "WorkerAgent"),
     "directory": ("AgentDirectory",),
     "errors": (
         "AgentMaxIterationsError",

@@ -45,13 +45,27 @@ def atlas_executors() -> Iterable[ExecutorSpec]:
 
 @hookimpl
 def atlas_agent_types() -> Iterable[AgentTypeSpec]:
-    """Offer `react`."""
+    """Offer `react`, `worker` and `tool_capable`."""
     from atlas_core.agents.service import AgentService
+    from atlas_core.agents.worker import ToolCapableAgent, WorkerAgent
+    from atlas_core.agents.worker_options import WorkerOptions
 
     return [
         AgentTypeSpec(
             name="react",
             factory=AgentService.from_parts,
             description="Thinks, calls tools, observes, until it has an answer.",
-        )
+        ),
+        AgentTypeSpec(
+            name="worker",
+            factory=WorkerAgent.from_parts,
+            options=WorkerOptions,
+            description="Takes tasks and messages, and has no tools.",
+        ),
+        AgentTypeSpec(
+            name="tool_capable",
+            factory=ToolCapableAgent.from_parts,
+            options=WorkerOptions,
+            description="Takes tasks and messages, and works on them with tools.",
+        ),
     ]

@@ -9,7 +9,7 @@ from atlas_core.errors import UnknownAgentError
 from atlas_core.names import did_you_mean, nearest, tool_form
 from atlas_core.permissions import is_pattern, matches
 
-__all__ = ["AgentDirectory"]
+__all__ = ["AgentDirectory", "plain_name"]
 
 
 class AgentDirectory:
@@ -39,7 +39,7 @@ class AgentDirectory:
             ValueError: The id is taken, or it or a capability is blank or a pattern.
             TypeError: The id or a capability is no text, or the capabilities are one text instead of several.
         """
-        entry = (_name(agent_id, "agent_id"), _names(capabilities))
+        entry = (plain_name(agent_id, "agent_id"), _names(capabilities))
         with self._lock:
             taken = self._agents.setdefault(tool_form(agent_id), entry)
         if taken is not entry:
@@ -126,7 +126,13 @@ class AgentDirectory:
         return entry
 
 
-def _name(value: object, what: str) -> str:
+def plain_name(value: object, what: str) -> str:
+    """Return a name that is text, not blank and no pattern; private to the package.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is blank or a pattern.
+    """
     if not isinstance(value, str):
         raise TypeError(f"{what} is a {type(value).__name__}, expected text")
     if not value.strip() or is_pattern(value):
@@ -139,5 +145,7 @@ def _names(capabilities: Iterable[str]) -> tuple[str, ...]:
     if isinstance(capabilities, str):
         raise TypeError(f"capabilities is the text {capabilities!r}, expected a list of texts: [{capabilities!r}]")
     # Sorted before equal ones are joined, so that which spelling stays does not depend on the order.
-    by_form = {tool_form(name): name for name in sorted((_name(c, "capability") for c in capabilities), reverse=True)}
+    by_form = {
+        tool_form(name): name for name in sorted((plain_name(c, "capability") for c in capabilities), reverse=True)
+    }
     return tuple(sorted(by_form.values()))

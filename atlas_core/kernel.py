@@ -20,6 +20,7 @@ from atlas_core.errors import AtlasError, PluginResultError, SettingsError, Tool
 from atlas_core.interfaces.agents import Agent, AgentParts
 from atlas_core.interfaces.executors import ToolExecutorProtocol
 from atlas_core.interfaces.flight import Flight
+from atlas_core.interfaces.llm import BaseLLM
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
 from atlas_core.llm.chain import ConnectionChain
@@ -33,6 +34,7 @@ from atlas_core.selection import Selection, select_enabled
 from atlas_core.settings.loaded import LoadedSettings
 from atlas_core.settings.loader import load_settings, settings_from_mapping
 from atlas_core.settings.owned import NoOptions, validate_owned
+from atlas_core.settings.prompts import read_system_prompt
 from atlas_core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from atlas_core.events import Observer
     from atlas_core.interfaces.runs import RunStore
     from atlas_core.interfaces.tools import Tool, ToolProvider
-    from atlas_core.settings.models import AgentProfileSettings, AtlasSettings, ExecutorChoice
+    from atlas_core.settings.models import AgentProfileSettings, AtlasSettings, ExecutorChoice, Prices
 
 __all__ = ["Kernel"]
 
@@ -236,8 +238,7 @@ class Kernel(BaseService):
             f"ai.connections.{wanted}.backend",
             lambda: self.llms.resolve(wanted, catalog=catalog, key=f"{where}.connection_name"),
         )
-        chain = ConnectionChain.of(self.loaded, connection).tables
-        prices = {name: table.prices for name, table in chain.items() if table.prices is not None}
+        prices = self._prices(connection)
         if settings.max_cost is not None and connection not in prices:
             raise SettingsError(
                 f"max_cost can't be kept: connection {connection!r} has no prices",
@@ -274,9 +275,60 @@ class Kernel(BaseService):
             kind=Agent,
             base="atlas_core.AgentService",
         )
+        self.adopt(agent)
+        return agent
+
+    def adopt(self, agent: Agent) -> None:
+        """Stop an agent with the kernel, if not before."""
         with contextlib.suppress(TypeError):  # a foreign class may allow no weak references; its maker stops it
             self._agents.add(agent)
-        return agent
+
+    def parts_for(self, settings: AgentProfileSettings, llm: BaseLLM | str | None = None) -> AgentParts:
+        """Return the parts of an agent that no profile of the settings describes; it has no tools.
+
+        Args:
+            settings: The agent, whose name is its id.
+            llm: The model, or a connection's name; None for the connection of the default profile.
+        Raises:
+            SettingsError: There is no such connection, or the prompt's file can't be read.
+            PluginError: The plugin that offers the connection's backend failed.
+        """
+        catalog, owner, connection, most = self.catalog(), Owner(), "", None
+        if not isinstance(llm, BaseLLM):
+            if llm is None and self.settings.ai.agents.default_profile:
+                name, profile = self.loaded.profile()
+                catalog = self.catalog(name)
+                llm = self._connection_of(profile, f"ai.agents.profiles.connections.{name}")
+            llm, owner, connection = self.llms.resolve(
+                llm if llm is not None else self._connection_of(settings, settings.name), catalog=catalog
+            )
+            most = self.settings.ai.connections[connection].max_output_tokens
+        executor, executor_name = self._executor(catalog, settings.executor, settings.name)
+        tools = ToolRegistry()
+        return AgentParts(
+            agent_id=settings.name,
+            settings=settings,
+            options=None,
+            llm=llm,
+            llm_owner=owner,
+            connection=connection,
+            executor=executor,
+            executor_name=executor_name,
+            tools=tools,
+            owner=BUILTIN,
+            system_prompt=read_system_prompt(settings, self.loaded.base_dir),
+            max_output_tokens=most,
+            prices=self._prices(connection) if connection else {},
+            observers=(*self._observers, *((o.value, o.owner) for o in catalog.observers)),
+            store=self._store,
+            lifecycle=self._lifecycle,
+            before_start=self._starter(catalog, tools, settings, []),
+            disabled=self._disabled(),
+        )
+
+    def _prices(self, connection: str) -> dict[str, Prices]:
+        chain = ConnectionChain.of(self.loaded, connection).tables
+        return {name: table.prices for name, table in chain.items() if table.prices is not None}
 
     def _keyed(self, key: str, find: Callable[[], T]) -> T:
         """Look a name up; where nobody offers it, say which key named it and where that was set."""

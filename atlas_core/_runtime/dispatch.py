@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.executors import ToolExecutorProtocol
     from atlas_core.tools.arguments import Checked
 
-__all__ = ["Batch", "CallScope", "Dispatcher", "OverdueError", "Slot"]
+__all__ = ["OVER_LIMIT", "Batch", "CallScope", "Dispatcher", "OverdueError", "Slot"]
 
 log = logging.getLogger("atlas.tools")
 
 MAX_RESULT_CHARS = 20_000
 """What of one result the model is shown; the program keeps it whole."""
+
+OVER_LIMIT = "the limit of tool calls is reached; this call was not run"
 
 MAX_EXPLAINED = 64
 """Calls of one message whose unknown names are looked up; suggestions cost time."""
@@ -203,7 +205,7 @@ class Dispatcher:
                     started += 1
                 else:
                     slot.ready = None
-                    slot.answer(CallStatus.REFUSED, "the limit of tool calls is reached; this call was not run")
+                    slot.answer(CallStatus.REFUSED, OVER_LIMIT)
             slots.append(slot)
         return Batch(slots)
 

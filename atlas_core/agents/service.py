@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from atlas_core.interfaces.tools import ToolSchema
     from atlas_core.settings.models import AgentProfileSettings, Prices
 
-__all__ = ["AgentService"]
+__all__ = ["AgentService", "Request"]
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Run)
 
 STOP_WAIT_S = 5.0
 """How long `stop` waits for cancelled runs to clean up."""
@@ -163,6 +164,8 @@ class AgentService(BaseService):
         else:
             self._revision = toolkit.revision
             toolset = build_toolset(toolkit.allowed_tools(parts.agent_id), parts.settings, granted=True)
+            withheld = {name: "it was not granted" for name in toolkit.list_tools() if name not in toolset.offered}
+            toolset = dataclasses.replace(toolset, denied={**withheld, **toolset.denied})
             granted = functools.partial(toolkit.has_permission, parts.agent_id)
         dispatcher = Dispatcher(
             toolset,
@@ -325,9 +328,9 @@ class AgentService(BaseService):
                 model declined where a type was asked for.
             TypeError: An override is not the name of a limit, or the output type has no JSON Schema.
         """
-        request = _Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
+        request = Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
         await request.wait_ready()
-        result = await self._execute(request.make_run(context, None))
+        result = await self._execute(request.make_run(Run, context, None))
         return Answer(result.output, result) if output_type is None else _value(result)
 
     def stream(
@@ -346,11 +349,11 @@ class AgentService(BaseService):
         output type's object is `stream.result.value`. Leave the iteration early and the run is cancelled;
         `async with agent.stream(...) as events` waits for that.
         """
-        request = _Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
+        request = Request(self, input_message, history, output_type=output_type, limits=limits, overrides=overrides)
 
         async def execute(tell: Callable[[Event], None]) -> RunResult:
             await request.wait_ready()
-            return await self._execute(request.make_run(context, tell))
+            return await self._execute(request.make_run(Run, context, tell))
 
         return RunStream(execute)
 
@@ -445,8 +448,8 @@ def _price(prices: Prices) -> Price:
     return Price(prices.input, cached, prices.output)
 
 
-class _Request:
-    """The arguments of a run, checked before anything starts."""
+class Request:
+    """The arguments of a run, checked before anything starts; private to the package."""
 
     def __init__(
         self,
@@ -491,8 +494,9 @@ class _Request:
                 remedy="raise max_execution_time_seconds, or start the agent before its first run",
             ) from exc
 
-    def make_run(self, context: object, tell: Callable[[Event], None] | None) -> Run:
-        return Run(
+    def make_run(self, kind: type[R], context: object, tell: Callable[[Event], None] | None) -> R:
+        """Make a run of a kind; the agent must be ready."""
+        return kind(
             self._agent.current_plan(),
             self._limits,
             self._message,

@@ -68,6 +68,9 @@ class ToolGrants(Protocol):
     def revision(self) -> int:
         """A number that grows with every change."""
 
+    def list_tools(self) -> list[str]:
+        """Return the names of all tools, granted or not."""
+
     def allowed_tools(self, agent_id: str) -> ToolRegistry:
         """Return the tools that an agent may use now."""
 
