@@ -62,7 +62,7 @@ def test_a_second_ctrl_c_ends_it_at_once(world: World) -> None:
 def test_a_reader_that_has_enough(world: World) -> None:
     """`atlas run ... | head -1` prints its line and complains about nothing."""
     done = subprocess.run(
-        f'{sys.executable} -m atlas_core run \'call doze {{"seconds": 1}}\' | head -1; echo ${{PIPESTATUS[0]}}',
+        f"{sys.executable} -m atlas_core run 'call doze {{\"seconds\": 1}}' | head -1; echo ${{PIPESTATUS[0]}}",
         shell=True,
         executable="/bin/bash",
         cwd=world.work,
