@@ -257,6 +257,21 @@ async def test_items_count_where_the_last_event_leaves_them_out(ask: Ask) -> Non
     assert response.usage.input_tokens == 3
 
 
+async def test_items_under_one_number_are_all_kept(ask: Ask) -> None:
+    """None takes another's place, whatever their ids; one that is sent again to the letter counts once."""
+    calls = [call_item("search", "c", text) for text in ('{"q":"A"}', '{"q":"B"}', '{"q":"B"}')]
+    for item in calls:
+        item.pop("id", None)
+    same = {**call_item("now", "n"), "id": "f9"}
+    sent = [{"type": "response.output_item.done", "output_index": 0, "item": item} for item in [*calls, same, same]]
+    closing = {"type": "response.completed", "response": {"output": []}}
+    response, _ = await ask(ServerReply.of_events(*sent, closing), streamed=True, api="responses")
+    found = [(call.id, call.name, call.arguments_json) for call in response.message.tool_calls]
+    assert found == [
+        ("c", "search", '{"q":"A"}'), ("c", "search", '{"q":"B"}'), ("c", "search", '{"q":"B"}'), ("n", "now", "{}")
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "event",
     [

@@ -146,7 +146,7 @@ class ResponsesReader:
     def __init__(self, tools: ToolTable) -> None:
         self._tools = tools
         self._pieces: list[str] = []
-        self._items: dict[tuple[int, str], object] = {}
+        self._items: list[tuple[int, Mapping[str, object]]] = []
         self._last: Mapping[str, object] | None = None
         self.ended = False
 
@@ -174,9 +174,10 @@ class ResponsesReader:
             return (LLMDelta(piece, "reasoning"),) if piece else _NOTHING
         if kind == "response.output_item.done":
             index, item = chunk.get("output_index"), obj(chunk.get("item"))
-            # Servers give all items one number too; an item is sent again only under its own id.
-            own = text(item.get("id")) or text(item.get("call_id")) or f"#{len(self._items)}"
-            self._items[index if isinstance(index, int) else len(self._items), own] = item
+            entry = (index if isinstance(index, int) else len(self._items), item)
+            # Servers give several items one number or one id; only what is the same to the letter is sent again.
+            if not (item.get("id") and entry in self._items):
+                self._items.append(entry)
         elif kind in _ENDS:
             self._end(obj(chunk.get("response")), str(kind))
         elif kind == "error" or chunk.get("error") or not kind:
@@ -187,7 +188,7 @@ class ResponsesReader:
         status = response.get("status") or kind.removeprefix("response.")
         _refuse_errors({**response, "status": status})
         self.ended = True
-        output: object = response.get("output") or [self._items[key] for key in sorted(self._items, key=itemgetter(0))]
+        output: object = response.get("output") or [item for _, item in sorted(self._items, key=itemgetter(0))]
         if not output and self._pieces:  # a server that sends deltas and nothing else
             output = [{"type": "message", "content": self.text}]
         self._last = {**response, "status": status, "output": output}
