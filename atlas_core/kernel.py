@@ -7,26 +7,25 @@ import functools
 import json
 import logging
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from atlas_core import builtin
-from atlas_core._runtime.invoke import Lifecycle, error_text
+from atlas_core._runtime.invoke import Lifecycle
 from atlas_core._version import __version__
 from atlas_core.catalog import Catalog, Offer, PluginRecord
 from atlas_core.discovery import Discovery, scan
-from atlas_core.errors import AtlasError, PluginResultError, SettingsError, ToolDefinitionError
+from atlas_core.errors import AtlasError, SettingsError
 from atlas_core.interfaces.agents import Agent, AgentParts
 from atlas_core.interfaces.executors import ToolExecutorProtocol
-from atlas_core.interfaces.flight import Flight
 from atlas_core.interfaces.llm import BaseLLM
 from atlas_core.interfaces.runs import MemoryRunStore
 from atlas_core.interfaces.service import BaseService
 from atlas_core.llm.chain import ConnectionChain
 from atlas_core.llm.manager import LLMManager
 from atlas_core.making import make
-from atlas_core.names import did_you_mean, prefixed, same_name
+from atlas_core.names import did_you_mean, same_name
 from atlas_core.owner import Owner
 from atlas_core.permissions import is_pattern, matches
 from atlas_core.plugins import PluginHost
@@ -35,6 +34,7 @@ from atlas_core.settings.loaded import LoadedSettings
 from atlas_core.settings.loader import load_settings, settings_from_mapping
 from atlas_core.settings.owned import NoOptions, validate_owned
 from atlas_core.settings.prompts import read_system_prompt
+from atlas_core.shared_parts import SharedParts, quietly
 from atlas_core.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from atlas_core.events import Observer
     from atlas_core.interfaces.runs import RunStore
-    from atlas_core.interfaces.tools import Tool, ToolProvider
+    from atlas_core.interfaces.tools import ToolProvider
     from atlas_core.settings.models import AgentProfileSettings, AtlasSettings, ExecutorChoice, Prices
 
 __all__ = ["Kernel"]
@@ -90,9 +90,7 @@ class Kernel(BaseService):
         self._observers = tuple((observer, Owner()) for observer in observers)
         self._store = store if store is not None else MemoryRunStore()
         self._lifecycle = Lifecycle()
-        self._started_observers: list[Observer] = []
-        self._flights: dict[int, Flight] = {}
-        self._provided: dict[int, tuple[ToolProvider, list[object]]] = {}
+        self._shared = SharedParts(self._warn)
         self._warnings: dict[str, None] = dict.fromkeys(self.loaded.warnings)
 
     @classmethod
@@ -413,102 +411,26 @@ class Kernel(BaseService):
         async def start_what_is_needed() -> None:
             await self.start()
             for observer, owner in (*self._observers, *((o.value, o.owner) for o in catalog.observers)):
-                await self._once(observer, functools.partial(self._start_observer, observer, owner))
-            failed = [error for offer in later if (error := await self._add_provided(offer, registry, settings))]
+                await self._shared.start_observer(observer, owner)
+            added = [await self._shared.add_provided(offer, registry, settings.tools) for offer in later]
+            failed = [error for error in added if error is not None]
             unmet = [n for n in settings.tools if not is_pattern(n) and not any(matches(n, k) for k in registry.names)]
             if failed and unmet:
                 raise failed[0]
 
         return start_what_is_needed
 
-    async def _once(self, thing: object, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start what several agents share, once; they may live on different event loops."""
-        await self._flights.setdefault(id(thing), Flight()).run(start)
-
     def _warn(self, error: AtlasError) -> None:
         self._warnings[str(error)] = None
         log.warning("%s", error)
 
-    async def _start_observer(self, observer: Observer, owner: Owner) -> None:
-        if any(observer is started for started in self._started_observers):
-            return
-        self._started_observers.append(observer)
-        start = getattr(observer, "start", None)
-        try:
-            await _maybe_await(start() if start is not None else None)
-        except Exception as exc:  # noqa: BLE001  # a foreign observer can't break a run, nor its start
-            what = f"observer {type(observer).__name__} did not start: {error_text(exc)}"
-            self._warn(PluginResultError(what, plugin=owner.plugin, owner=str(owner)))
-
-    async def _add_provided(
-        self, offer: Offer[ToolProvider], registry: ToolRegistry, settings: AgentProfileSettings
-    ) -> PluginResultError | None:
-        """Register what a provider offers; return why it offers nothing, which only some profiles mind."""
-        try:
-            tools = await self._tools_of(offer.value)
-        except Exception as exc:  # noqa: BLE001  # a foreign source; profiles that don't need it must run
-            error = PluginResultError(
-                f"the tool provider {offer.name!r} did not start: {error_text(exc)}",
-                plugin=offer.owner.plugin,
-                owner=str(offer.owner),
-            )
-            error.__cause__ = exc
-            self._warn(error)
-            return error
-        for tool in tools:
-            try:
-                name = prefixed(offer.prefix, _tool_name(tool))
-                if any(matches(wanted, name) for wanted in settings.tools):
-                    registry.register(cast("Tool", tool), prefix=offer.prefix or None, owner=offer.owner)
-            except ToolDefinitionError as exc:
-                self._warn(exc)  # one faulty tool of a server takes none of the others away
-        return None
-
-    async def _tools_of(self, provider: ToolProvider) -> list[object]:
-        await self._once(provider, functools.partial(self._start_provider, provider))
-        return self._provided[id(provider)][1]
-
-    async def _start_provider(self, provider: ToolProvider) -> None:
-        if id(provider) in self._provided:
-            return
-        await provider.start()
-        try:
-            self._provided[id(provider)] = (provider, list(await provider.tools()))
-        except BaseException:
-            # It runs and is of no use; the next agent that wants it starts it again.
-            await _quietly("tool provider", provider.stop)
-            raise
-
     async def _stop(self) -> None:
         for agent in tuple(self._agents):
-            await _quietly("agent", agent.stop)
+            await quietly("agent", agent.stop)
         for executor in reversed(self._executors.values()):
-            await _quietly("executor", executor.stop)
+            await quietly("executor", executor.stop)
         await self._lifecycle.stop()
-        for provider, _ in reversed(self._provided.values()):
-            await _quietly("tool provider", provider.stop)
+        await self._shared.stop_providers()
         for model in reversed(tuple(self._llms.models.values()) if self._llms is not None else ()):
-            await _quietly("model", model.stop)
-        for observer in reversed(self._started_observers):
-            stop = getattr(observer, "stop", None)
-            if stop is not None:
-                await _quietly("observer", stop)
-
-
-async def _maybe_await(value: Any) -> None:
-    if value is not None:
-        await value
-
-
-async def _quietly(what: str, stop: Callable[[], Any]) -> None:
-    """Stop one of many; one that fails is logged and keeps no other from being stopped."""
-    try:
-        await _maybe_await(stop())
-    except Exception:
-        log.exception("an %s did not stop" if what[0] in "aeo" else "a %s did not stop", what)
-
-
-def _tool_name(tool: object) -> str:
-    from atlas_core.tools.function import as_tool  # only for tools known at run time
-
-    return as_tool(tool).name
+            await quietly("model", model.stop)
+        await self._shared.stop_observers()

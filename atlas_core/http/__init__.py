@@ -29,7 +29,7 @@ The libraries (extra `atlas-kernel[http]`) load with the first request.
 
 from __future__ import annotations
 
-from atlas_core.http.bare import bare
+from atlas_core.http._bare import bare
 from atlas_core.http.client import Body, HttpClient
 from atlas_core.http.response import Response
 from atlas_core.http.secret import Secret

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from atlas_core.errors import ProviderError, ServiceNotReadyError
-from atlas_core.http.bare import bare
+from atlas_core.http._bare import bare
 from atlas_core.http.exchange import FROM_WITHIN, Exchange, Setup
 from atlas_core.http.pool import Pools
 from atlas_core.http.response import Response

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from atlas_core.errors import AtlasError, ProviderError, ProviderTimeoutError
 from atlas_core.http import _backend
-from atlas_core.http.bare import bare
+from atlas_core.http._bare import bare
 from atlas_core.http.failures import Fault
 from atlas_core.http.retry import Attempts
 from atlas_core.http.retry_after import demanded_wait

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from atlas_core.errors import ProviderError, ProviderResponseError
+from atlas_core.http._bare import bare
 from atlas_core.http.alarm import Alarm
-from atlas_core.http.bare import bare
 from atlas_core.http.body import BodyReader, NoEventsError
 from atlas_core.http.exchange import FROM_WITHIN
 from atlas_core.http.sse import EventTooLongError, TruncatedEventError

@@ -730,7 +730,7 @@ async def test_a_look_at_a_connection_that_works(server: LoopbackServer, connect
     assert (report.answers, report.tools, report.streaming) == (True, True, True)
     assert report.models == ("claude-test",)
     assert report.detail == "'claude-test' answers"
-    _, plain, tooled, as_stream = [request.json() if request.body else None for request in server.requests]
+    _, plain, tooled, as_stream = [request.json() if request.body else {} for request in server.requests]
     assert (plain["max_tokens"], "tools" in plain, len(tooled["tools"])) == (64, False, 1)
     assert (as_stream["stream"], "tools" in as_stream) == (True, False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 import stamina
@@ -114,7 +114,7 @@ async def test_nothing_of_an_error_holds_a_key(
     monkeypatch: pytest.MonkeyPatch,
     *,
     turn: Turn,
-    auth: str,
+    auth: Literal["x-api-key", "bearer"],
     streamed: bool,
     key: str,
 ) -> None:
