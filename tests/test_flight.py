@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from atlas_core import AgentService, BaseService, Kernel, LLMProviderSpec, ToolCall, ToolProvider, hookimpl
+from atlas_core import (
+    AgentService,
+    BaseService,
+    Kernel,
+    LLMProviderSpec,
+    ServiceNotReadyError,
+    ToolCall,
+    ToolProvider,
+    hookimpl,
+)
 from atlas_core.interfaces.flight import Flight
 from atlas_core.testing import FakeLLM
 from tests.runtime.rig import Rig
@@ -177,3 +186,73 @@ def test_a_tool_that_starts_slowly_is_shared_by_two_loops() -> None:
     rig.agent.stop_sync()
     other.stop_sync()
     asyncio.run(rig.executor.stop())
+
+
+def test_an_attempt_whose_loop_was_interrupted_and_closed_is_given_up() -> None:
+    """Neither the next start nor a stop waits for it."""
+    service = Slow()
+    loop = asyncio.new_event_loop()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    loop.call_later(0.02, interrupt)
+    task = loop.create_task(service.start())
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(task)
+    for left in asyncio.all_tasks(loop):
+        left._log_destroy_pending = False  # type: ignore[attr-defined]  # the test leaves them behind on purpose
+    loop.close()
+    (ended,) = in_threads(lambda: asyncio.run(service.start()))
+    assert ended is None
+    assert service.is_ready
+
+
+def test_one_who_waits_notices_that_the_working_loop_stood_still() -> None:
+    """It begins the work itself."""
+    service = Slow()
+    loop = asyncio.new_event_loop()
+    began, over = threading.Event(), threading.Event()
+
+    def begin() -> None:
+        async def briefly() -> None:
+            task = asyncio.ensure_future(service.start())
+            await asyncio.sleep(0.02)
+            began.set()
+            await asyncio.sleep(0.02)
+            task.add_done_callback(lambda t: t.cancelled() or t.exception())
+
+        loop.run_until_complete(briefly())
+        over.wait(20)
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0.01))
+        loop.close()
+
+    def wait() -> None:
+        began.wait(20)
+        try:
+            asyncio.run(service.start())
+        finally:
+            over.set()
+
+    assert in_threads(begin, wait) == [None, None]
+    assert service.is_ready
+
+
+async def test_a_stop_during_a_start_that_will_not_be_cancelled() -> None:
+    """The start does not end as if all were well."""
+
+    class Stubborn(BaseService):
+        async def _start(self) -> None:
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.01)
+
+    service = Stubborn()
+    start = asyncio.create_task(service.start())
+    await asyncio.sleep(0.02)
+    await service.stop()
+    with pytest.raises(ServiceNotReadyError, match="was stopped"):
+        await start

@@ -127,6 +127,9 @@ class Asking:
             if timer.expired() and isinstance(exc, TimeoutError):
                 raise DeadlinePassedError from exc
             raise self._fault(exc) from exc
+        if timer.expired():
+            # It swallowed its cancellation; what it answers after the run's end counts no more.
+            raise DeadlinePassedError
         return self._read(self._checked(response), iteration)
 
     def _read(self, response: LLMResponse, iteration: int) -> Reply:

@@ -71,6 +71,8 @@ class Lifecycle:
         if id(tool) in self._ready:
             return
         plain = getattr(tool, "plain_start", None)
+        if plain is None and not inspect.iscoroutinefunction(tool.start):
+            plain = tool.start
         if plain is not None:
             # A plain function may block, which must not hold the event loop.
             value = await workers.run(lambda _: plain(), label=f"the start of tool {tool.name!r}", timeout_s=None)
@@ -87,7 +89,9 @@ class Lifecycle:
         while self._started:
             tool = self._started.pop()
             try:
-                await tool.stop()
+                ended: Any = tool.stop()
+                if inspect.isawaitable(ended):
+                    await ended
             except Exception:
                 log.exception("tool %r did not stop", tool.name)
 

@@ -114,8 +114,10 @@ class AgentService(BaseService):
         # An agent that is dropped without a stop leaves no thread behind.
         weakref.finalize(self, self._portal.close, wait=False).atexit = False
         self._own_workers: Workers | None = None
-        self._lifecycle = parts.lifecycle if isinstance(parts.lifecycle, Lifecycle) else Lifecycle()
-        self._owns_lifecycle = parts.lifecycle is None
+        # Without a kernel, tools belong to the executor: agents that share it share its tools, and it stops them.
+        shared = parts.lifecycle or getattr(parts.executor, "lifecycle", None)
+        self._lifecycle = shared if isinstance(shared, Lifecycle) else Lifecycle()
+        self._owns_lifecycle = self._lifecycle is not shared
         self._runs: set[asyncio.Task[object]] = set()
         self._stopped_runs: set[asyncio.Task[object]] = set()
         self._at_stop: list[Callable[[], Awaitable[None]]] = []

@@ -49,6 +49,11 @@ class BaseToolExecutor(BaseService):
         return Workers()
 
     @property
+    def lifecycle(self) -> Lifecycle:
+        """Starts and stops the tools of those who use this executor without a kernel."""
+        return self._lifecycle
+
+    @property
     def abandoned_calls(self) -> tuple[str, ...]:
         """Calls that did not return in time and go on; after `stop`, those that `stop` could not end."""
         return self._left if self._workers is None else self._workers.abandoned

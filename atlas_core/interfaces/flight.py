@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 __all__ = ["Flight"]
+
+
+LOOK_AGAIN_S = 0.5
+"""How often one who waits looks whether the loop that does the work is still there."""
 
 
 class _Attempt:
@@ -48,6 +53,7 @@ class Flight:
         loop = asyncio.get_running_loop()
         while True:
             waiter: asyncio.Future[None] = loop.create_future()
+            self._bury_dead()
             with self._lock:
                 attempt = self._attempt
                 if attempt is None:
@@ -57,13 +63,29 @@ class Flight:
                     attempt.task.add_done_callback(functools.partial(self._settle, attempt))
                 attempt.waiters[waiter] = loop
             try:
-                await waiter
+                await self._wait(waiter)
             finally:
                 self._leave(attempt, waiter)
             if not attempt.given_up:
                 if attempt.error is not None:
-                    raise attempt.error
+                    raise _own(attempt.error)
                 return
+
+    async def _wait(self, waiter: asyncio.Future[None]) -> None:
+        """Wait for an attempt's end; also for the end of its loop, which nobody tells of."""
+        while not waiter.done():
+            await asyncio.wait((waiter,), timeout=LOOK_AGAIN_S)
+            if not waiter.done():
+                self._bury_dead()
+
+    def _bury_dead(self) -> None:
+        """Give up an attempt whose loop was closed or stopped under it, as by an interrupt."""
+        with self._lock:
+            attempt = self._attempt
+            dead = attempt is not None and (attempt.loop.is_closed() or not attempt.loop.is_running())
+        if dead and attempt is not None:
+            _cancel(attempt)
+            self._end(attempt, given_up=True)
 
     def _leave(self, attempt: _Attempt, waiter: asyncio.Future[None]) -> None:
         with self._lock:
@@ -73,9 +95,14 @@ class Flight:
             _cancel(attempt)
 
     def _settle(self, attempt: _Attempt, task: asyncio.Task[None]) -> None:
+        self._end(attempt, given_up=task.cancelled())
+
+    def _end(self, attempt: _Attempt, *, given_up: bool) -> None:
         with self._lock:
+            if attempt.done:
+                return
             attempt.done = True
-            attempt.given_up = task.cancelled()
+            attempt.given_up = given_up
             if self._attempt is attempt:
                 self._attempt = None
             waiters = list(attempt.waiters.items())
@@ -96,7 +123,7 @@ class Flight:
             attempt.waiters[waiter] = loop
         _cancel(attempt)
         try:
-            await waiter
+            await self._wait(waiter)
         finally:
             with self._lock:
                 attempt.waiters.pop(waiter, None)
@@ -120,6 +147,18 @@ def _cancel(attempt: _Attempt) -> None:
         attempt.loop.call_soon_threadsafe(attempt.task.cancel)
     except RuntimeError:  # its loop was closed, and the task with it
         return
+
+
+def _own(error: BaseException) -> BaseException:
+    """Return an error of the waiter's own: one object raised in several tasks would gather all their tracebacks."""
+    try:
+        mine = copy.copy(error)
+    except Exception:  # noqa: BLE001  # a foreign exception class that can't be copied
+        return error
+    if type(mine) is not type(error):
+        return error
+    mine.__cause__ = error.__cause__
+    return mine.with_traceback(error.__traceback__)
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:

@@ -71,6 +71,7 @@ class BaseService:
             raise
         if self._state == "starting":
             self._state = "ready"
+        self._refuse_if_ended()  # it was stopped meanwhile, and its start would not be cancelled
 
     def _fail(self, exc: BaseException) -> None:
         self._state = "failed" if self._state == "starting" else self._state

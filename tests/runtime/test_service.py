@@ -830,3 +830,57 @@ async def test_a_profile_narrows_what_a_toolkit_grants() -> None:
             await agent.run("x")
         assert [t.name for t in llm.requests[0].tools] == ["read"]
     await toolkit.stop()
+
+
+async def test_an_answer_after_the_end_of_the_runs_time_counts_no_more() -> None:
+    """Even if the model swallows its cancellation."""
+
+    async def late(_: Any) -> str:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+        return "late"
+
+    async with Rig([late], max_execution_time_seconds=0.05) as rig:
+        with pytest.raises(AgentTimeoutError, match="waiting for the model"):
+            await rig.agent.run("x")
+
+
+async def test_agents_on_one_executor_share_its_tools() -> None:
+    """A tool is started once and lives as long as the executor, whichever agent stops first."""
+    log: list[str] = []
+    registry = ToolRegistry()
+    registry.register(resource("a", log))
+    executor = SyncToolExecutor(registry)
+    settings = AgentProfileSettings(name="one", tools=["a"])
+    first, second = (AgentService(settings, FakeLLM([ToolCall("", "a"), "x"] * 2), executor) for _ in range(2))
+    await first.run("x")
+    await second.run("x")
+    await first.stop()
+    await second.run("x")
+    assert log == ["start a"]
+    await second.stop()
+    await executor.stop()
+    assert log == ["start a", "stop a"]
+
+
+async def test_a_tool_class_with_a_plain_start_and_stop() -> None:
+    """They are called, off the loop and without being awaited."""
+    log: list[str] = []
+
+    class Plain(FunctionTool):
+        def start(self) -> None:  # type: ignore[override]  # as people write it
+            log.append(f"start {threading.current_thread().name}")
+
+        def stop(self) -> None:  # type: ignore[override]  # as above
+            log.append("stop")
+
+    def work() -> str:
+        """Work."""
+        return "done"
+
+    async with Rig([ToolCall("", "work"), "x"], [Plain(work)]) as rig:
+        await rig.agent.run("x")
+        assert rig.tool_messages == ["done"]
+    assert log == ["start atlas-tool", "stop"]
