@@ -148,8 +148,9 @@ def test_a_pipe_that_nobody_reads_is_told_and_not_waited_for(tmp_path: Path) -> 
         JsonLinesTrace(path).open()
 
 
-def test_a_reader_that_lags_behind_gets_all_of_a_long_line(tmp_path: Path) -> None:
+def test_a_reader_that_lags_behind_gets_all_of_a_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line longer than the pipe goes through in pieces."""
+    monkeypatch.setattr("atlas_core.observers.jsonl.PATIENCE_S", 30.0)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -157,8 +158,8 @@ def test_a_reader_that_lags_behind_gets_all_of_a_long_line(tmp_path: Path) -> No
     got: list[bytes] = []
     with os.fdopen(reader, "rb") as pipe:
         thread = threading.Thread(target=lambda: got.append(pipe.read()))
-        thread.start()
         with JsonLinesTrace(path) as trace:
+            thread.start()  # not before there is a writer: a pipe without one is at its end
             trace.on_event(warning("x" * 1_000_000))
         thread.join()
     assert trace.error is None
