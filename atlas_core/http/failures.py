@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from atlas_core.errors import (
     ProviderAuthError,
@@ -16,11 +18,15 @@ from atlas_core.errors import (
 from atlas_core.http.redact import Redactor
 from atlas_core.http.retry_after import demanded_wait
 from atlas_core.http.texts import excerpt, is_page, json_of, message_of, request_id_of
+from atlas_core.settings.secrets import MASK
 
 __all__ = ["Fault", "Server"]
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _TIMED_OUT = frozenset({408, 504, 524})
+# RFC 6838, section 4.2, without the marks that hardly any type has: a server can put anything here, and some put a key.
+_MEDIA_TYPE = re.compile(r"[a-z][a-z0-9-]{0,19}/[a-z0-9][a-z0-9.+_-]{0,99}", re.IGNORECASE | re.ASCII)
+_MOST_ENCODED = 5  # times
 _NO_RETRY_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 # Types that vendors give errors inside of a stream or of a body with status 200, and the status that each stands for.
 # Sources: platform.openai.com/docs/guides/error-codes, docs.anthropic.com/en/api/errors; both read in 2025.
@@ -90,12 +96,12 @@ class Server:
             return self._redirect(status, headers)
         kind = headers.get("content-type", "")
         said = excerpt(body, kind, self.redact)
-        text = f"{self.name} answered {status}{_named(kind)}" + (f": {said}" if said else " with an empty body")
+        text = f"{self.name} answered {status}{self._named(kind)}" + (f": {said}" if said else " with an empty body")
         code = _code_in(body)
         return self._of_status(text, status, code, headers)
 
     def _redirect(self, status: int, headers: Mapping[str, str]) -> ProviderError:
-        target = self.redact(headers.get("location", ""))
+        target = self._address(headers.get("location", ""))
         return ProviderError(
             f"{self.name} answered {status}, a redirect to {target!r}, which is not followed with a key",
             owner=self.owner,
@@ -170,7 +176,7 @@ class Server:
             body: The decoded body, or its beginning; None to leave it out.
         """
         kind = headers.get("content-type", "")
-        text = f"{self.name} answered {status}{_named(kind)}, {why}"
+        text = f"{self.name} answered {status}{self._named(kind)}, {why}"
         if body is not None:
             said = excerpt(body, kind, self.redact)
             text += f": {said}" if said else "; the body is empty"
@@ -238,6 +244,23 @@ class Server:
     def _way(self) -> str:
         return f"{self.name} through the proxy {self.proxy}" if self.proxy else self.name
 
+    def _named(self, content_type: str) -> str:
+        """Return a media type in brackets; "" for anything else, such as a type that holds a secret."""
+        kind = self.redact(content_type).partition(";")[0].strip()
+        return f" ({kind})" if _MEDIA_TYPE.fullmatch(kind) else ""
+
+    def _address(self, written: str) -> str:
+        """Return an address without secrets: as it is written, or decoded where the encoding hid one."""
+        shown = found = self.redact(written)
+        for _ in range(_MOST_ENCODED):
+            plain = unquote(found)
+            if plain == found:
+                return shown
+            found = self.redact(plain)
+            if found != plain:
+                shown = found
+        return MASK
+
     def _plain(self, text: str, *, retryable: bool = False, remedy: str | None = None) -> ProviderError:
         return ProviderError(text, owner=self.owner, remedy=remedy, retryable=retryable)
 
@@ -252,11 +275,6 @@ class Server:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _named(content_type: str) -> str:
-    kind = content_type.partition(";")[0].strip()[:80]
-    return f" ({kind})" if kind else ""
 
 
 def _code_in(body: bytes) -> str:

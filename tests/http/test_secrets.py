@@ -3,11 +3,13 @@ import logging
 import pickle
 import traceback
 from collections.abc import Mapping
+from urllib.parse import quote, unquote
 
 import pytest
 
 from atlas_core.errors import AtlasError, SettingsError
 from atlas_core.http import HttpClient, RetryPolicy, Secret, bare
+from atlas_core.http.failures import Server
 from atlas_core.http.redact import Redactor, shown_url, url_secrets
 from atlas_core.http.secret import RawHeaders
 from atlas_core.http.target import Target
@@ -26,6 +28,8 @@ ENDINGS: list[tuple[str, ServerReply]] = [
     ("refused", ECHO),
     ("busy", ServerReply.of_bytes(f"<p>{KEY} {ODD}</p>".encode(), "text/html", status=503)),
     ("redirect", ServerReply(status=302, headers=(("location", f"http://me:{ODD}@h/{KEY}?k={ODD}"),))),
+    ("type of an error", ServerReply.of_bytes(b"no", f"text/{KEY}", status=400)),
+    ("type of an answer", ServerReply.of_bytes(b"no", f"text/{ODD}; a={KEY}")),
     ("cut", ServerReply(wire=b"", steps=(Then.CUT,))),
     ("no HTTP", ServerReply(wire=f"{KEY} {ODD}\r\n\r\n".encode())),
     ("not JSON", ServerReply.of_bytes(f"{KEY} {ODD}".encode(), "text/plain")),
@@ -198,6 +202,66 @@ async def test_a_key_that_is_cut_off_is_not_shown_in_part(
         with pytest.raises(AtlasError) as caught:
             await (client.stream_sse("chat", b"{}").__aenter__() if stream else client.post_json("chat", b"{}"))
     assert MARK[:6].casefold() not in with_locals(caught.value)
+
+
+@pytest.mark.parametrize("key", [KEY, ODD, "TESTSECRET;/+9"], ids=["known form", "no form", "with marks"])
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_media_type_that_holds_a_key_is_not_named(server: LoopbackServer, key: str, status: int) -> None:
+    """Nor in part, where a mark in the key looks like the end of the type; the body is still told."""
+    server.then(ServerReply.of_bytes(b"the reason", f"text/{key}", status=status))
+    async with HttpClient(server.url, headers={"x-key": Secret(key)}, retry=RetryPolicy(max_attempts=1)) as client:
+        with pytest.raises(AtlasError) as caught:
+            (await client.post_json("chat", b"{}")).json()
+    assert f"answered {status}" in str(caught.value)
+    assert "the reason" in str(caught.value)
+    assert "(text" not in str(caught.value)
+    assert MARK.casefold() not in with_locals(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("text/html; charset=utf-8", "answered 400 (text/html): no"),
+        (" Application/vnd.api+json ", "answered 400 (Application/vnd.api+json): no"),
+        ("text", "answered 400: no"),
+        ("a b/c", "answered 400: no"),
+        (f"text/{'x' * 101}", "answered 400: no"),
+        ("text/plain\u0661", "answered 400: no"),
+    ],
+    ids=["with parameters", "with a suffix", "no subtype", "a space", "too long", "digits of another script"],
+)
+def test_only_what_is_a_media_type_is_named(written: str, shown: str) -> None:
+    """A server can write anything there."""
+    error = Server(name="h").status_error(400, {"content-type": written}, b"no")
+    assert str(error).startswith(f"h {shown}")
+
+
+def encoded(text: str, times: int) -> str:
+    """Return a text with each of its characters percent-encoded, and then the percent signs again and again."""
+    text = "".join(f"%{byte:02x}" for byte in text.encode())
+    for _ in range(times - 1):
+        text = quote(text)
+    return text
+
+
+@pytest.mark.parametrize("key", [KEY, ODD], ids=["known form", "no form"])
+@pytest.mark.parametrize("times", [1, 2, 4, 5, 9])
+def test_an_encoded_key_in_a_redirects_target_is_masked(key: str, times: int) -> None:
+    """However often it is encoded; where that is too often to tell, nothing of the target is shown."""
+    target = f"http://other.example/a%20b/{encoded(key, times)}/x"
+    server = Server(name="h", redact=Redactor([key]))
+    text = str(server.status_error(302, {"location": target}, b""))
+    for _ in range(12):
+        assert key not in text
+        text = unquote(text)
+    assert ("redirect to 'http://other.example/a b/***/x'" in text) is (times < 5)
+    assert ("redirect to '***'" in text) is (times >= 5)
+
+
+def test_a_redirects_target_without_a_key_is_shown_as_it_is_written() -> None:
+    """So that it can be compared with the settings."""
+    error = Server(name="h").status_error(302, {"location": "http://other.example/a%20b?c=%25d"}, b"")
+    assert "redirect to 'http://other.example/a%20b?c=%25d'" in str(error)
 
 
 async def test_an_id_that_repeats_a_key_is_masked(server: LoopbackServer) -> None:
