@@ -680,9 +680,29 @@ async def test_a_long_line(ask: Ask) -> None:
 
 async def test_other_choices_are_left_out(ask: Ask) -> None:
     """Only the first choice is the answer."""
-    other = {"choices": [{"index": 1, "delta": {"content": "no"}}]}
-    response, _ = await ask(ServerReply.of_events(other, chunk({"content": "yes"}, "stop")), streamed=True)
+    others = [{"choices": [{"index": n, "delta": {"content": "no"}}]} for n in (1, "1", 2.0, "x", True)]
+    response, _ = await ask(ServerReply.of_events(*others, chunk({"content": "yes"}, "stop")), streamed=True)
     assert response.message.text == "yes"
+
+
+@pytest.mark.parametrize("first", ["0", 0.0, None])
+async def test_the_first_choice_may_be_numbered_in_other_ways(ask: Ask, first: object) -> None:
+    """As text, as a float, or not at all."""
+    sent = {"choices": [{"index": first, "delta": {"content": "yes"}, "finish_reason": "stop"}]}
+    response, _ = await ask(ServerReply.of_events(sent), streamed=True)
+    assert response.message.text == "yes"
+
+
+async def test_a_streamed_call_that_comes_once_more_as_a_whole_is_one_call(ask: Ask) -> None:
+    """Otherwise a tool that writes would run twice."""
+    pieces = [
+        call("search", '{"q":', id="a", index=0),
+        {"index": 0, "function": {"arguments": '"A"}'}},
+        call("search", '{"q":"A"}', id="a", index=0),
+    ]
+    sent = [chunk({"tool_calls": [piece]}) for piece in pieces]
+    response, _ = await ask(ServerReply.of_events(*sent, chunk({}, "tool_calls")), streamed=True)
+    assert [(c.id, c.name, c.arguments_json) for c in response.message.tool_calls] == [("a", "search", '{"q":"A"}')]
 
 
 async def test_a_server_that_does_not_stream(ask: Ask) -> None:

@@ -210,6 +210,69 @@ A, B = '{"q":"A"}', '{"q":"B"}'
             [("a", "s", A), ("b", "t", B)],
             id="later fragments have the id alone",
         ),
+        pytest.param(
+            [part('{"q":', i=0, id="a", name="s"), part('"A"}', i=0), part(A, i=0, id="a", name="s")],
+            [("a", "s", A)],
+            id="the last fragment is the whole call once more",
+        ),
+        pytest.param(
+            [part(A, i=0, id="a", name="s"), part('{ "q" : "A" }', i=0, id="a", name="s"), part({"q": "A"}, id="a")],
+            [("a", "s", A)],
+            id="the call comes again in another spelling, without number or name",
+        ),
+        pytest.param(
+            [part(A, id="a", name="s"), part(B, id="b", name="s"), part(A, i=0, id="a"), part(B, i=1, id="b")],
+            [("a", "s", A), ("b", "s", B)],
+            id="all calls come again, with numbers",
+        ),
+        pytest.param(
+            [part('{"n":1}', i=0, id="c", name="s"), part('{"n":true}', i=0, id="c", name="s")],
+            [("c", "s", '{"n":1}'), ("c", "s", '{"n":true}')],
+            id="one id for two calls whose arguments are only equal in Python",
+        ),
+        pytest.param(
+            [part(A, i=0, id="c", name="s"), part(A, i=1, id="c", name="s")],
+            [("c", "s", A), ("c", "s", A)],
+            id="one id for two equal calls with numbers of their own",
+        ),
+        pytest.param(
+            [part(A, i=0, id="c", name="s"), part(A, i=0, id="c", name="t")],
+            [("c", "s", A), ("c", "t", A)],
+            id="one id for two tools with equal arguments",
+        ),
+        pytest.param(
+            [part(A, i=0, name="s"), part(A, i=0, name="s")],
+            [("", "s", A), ("", "s", A)],
+            id="two equal calls without ids are two",
+        ),
+        pytest.param(
+            [part('{"q":', i=0, id="a", name="s"), part("{}", i=0, id="a"), part("}", i=0, id="a")],
+            [("a", "s", '{"q":{}}')],
+            id="an object inside of the arguments repeats nothing",
+        ),
+        *[
+            pytest.param(
+                [
+                    part("", i=zero, id="a", name="s"),
+                    part("", i=one, id="b", name="t"),
+                    part('{"q"', i=zero),
+                    part('{"q"', i=1),
+                    part(':"A"}', i=0),
+                    part(':"B"}', i=one),
+                ],
+                [("a", "s", A), ("b", "t", B)],
+                id=f"numbers are written as {one!r}",
+            )
+            for zero, one in [("0", "1"), (0.0, 1.0)]
+        ],
+        *[
+            pytest.param(
+                [part('{"q":', i=odd, id="a", name="s"), part('"A"}', i=0)],
+                [("a", "s", A)],
+                id=f"no number is {odd if isinstance(odd, float) else odd[:3]!r}",
+            )
+            for odd in ("x", "", "٠", "9" * 5000, 0.5, float("inf"), float("nan"))
+        ],
         pytest.param(["x", None], [("", "", "")], id="fragments that are none"),  # the model is told of the empty name
     ],
 )
@@ -230,6 +293,22 @@ def test_entries_of_one_chunk_that_have_names_are_calls_of_their_own() -> None:
         ("s", A),
         ("s", B),
     ]
+
+
+def test_a_call_that_comes_again_keeps_what_is_new_in_it() -> None:
+    """Such as a signature that the server wants back."""
+    calls = Fragments(OFFERED.__contains__, ("extra",))
+    calls.add([part(A, i=0, id="a", name="s")])
+    calls.add([part(A, i=0, id="a", name="s") | {"extra": 1}])
+    assert [(call.arguments, call.extra) for call in calls.calls] == [(A, {"extra": 1})]
+
+
+def test_a_call_that_comes_again_may_be_nested_deeply() -> None:
+    """Up to where it can't be read and is no call; then the model is told."""
+    for depth in (*range(900, 1010), 100_000):
+        deep = '{"a":' * depth + "1" + "}" * depth
+        [(_, _, once)] = put_together(part(deep, i=0, id="a", name="s"), part(deep, i=0, id="a"))
+        assert once.startswith(deep)
 
 
 def test_whole_calls_are_never_merged() -> None:

@@ -243,10 +243,11 @@ async def test_text_is_shown_as_it_comes_and_reasoning_apart(ask: Ask) -> None:
     assert response.message.text == "hi"
 
 
-async def test_items_count_where_the_last_event_leaves_them_out(ask: Ask) -> None:
+@pytest.mark.parametrize("one", [1, "1", 1.0], ids=repr)
+async def test_items_count_where_the_last_event_leaves_them_out(ask: Ask, one: object) -> None:
     """Some servers close with an empty output; the items that were done are the answer, in their order."""
     reply = ServerReply.of_events(
-        {"type": "response.output_item.done", "output_index": 1, "item": call_item("now", "a")},
+        {"type": "response.output_item.done", "output_index": one, "item": call_item("now", "a")},
         {"type": "response.output_item.done", "output_index": 0, "item": text_item("x")},
         {"type": "response.output_item.done", "item": call_item("now", "b")},
         {"type": "response.completed", "response": {"usage": {"input_tokens": 3}}},

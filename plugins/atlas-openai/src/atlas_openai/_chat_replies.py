@@ -20,6 +20,7 @@ from atlas_openai._wire import (
     ServerSaidError,
     content_of,
     items,
+    number,
     obj,
     settle,
     text,
@@ -105,7 +106,7 @@ class ChatReader:
         if not self._model:
             self._model, self._id = text(chunk.get("model")), text(chunk.get("id"))
         choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict) or choice.get("index") not in (0, None):
+        if not isinstance(choice, dict) or (choice.get("index") not in (0, None) and number(choice["index"]) != 0):
             return _NOTHING
         self._chosen = True
         reason = choice.get("finish_reason")

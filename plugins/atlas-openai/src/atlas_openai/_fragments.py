@@ -3,15 +3,17 @@
 The protocol numbers the calls of a message and names id and function in a call's first fragment. Servers also number
 all calls 0, leave out index or id or both, repeat id or name in each fragment, or send a call whole. A fragment goes
 to the call of its id, else to one of its index, else to one that is not complete. Where several could take it, none
-gets it: their arguments are then no valid JSON, so that the model is told and nothing wrong is run.
+gets it: their arguments are then no valid JSON, so that the model is told and nothing wrong is run. A fragment that
+is a complete call once more, under its id, begins none and goes on with none: a tool that writes would run twice.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atlas_openai._wire import arguments_read, is_whole, obj, text
+from atlas_openai._wire import arguments_read, is_whole, number, obj, text
 
 __all__ = ["MIXED", "CallParts", "Fragments"]
 
@@ -88,6 +90,10 @@ class Fragments:
         for entry in entries:
             data = obj(entry)
             fragment = _read(data)
+            repeated = self._repeated(fragment)
+            if repeated is not None:
+                self._keep(repeated, data)
+                continue
             found = self._find(fragment, seen)
             if isinstance(found, CallParts):
                 _go_on(found, fragment)
@@ -130,6 +136,12 @@ class Fragments:
             return None if fragment.name or (fragment.id and not known) else near[-1]
         return fitting[0] if len(fitting) == 1 else fitting
 
+    def _repeated(self, fragment: _Fragment) -> CallParts | None:
+        """Return the complete call that a fragment is once more."""
+        if not fragment.id or fragment.written.lstrip()[:1] != "{" or not is_whole(fragment.written):
+            return None
+        return next((call for call in self.calls if _is_same(call, fragment)), None)
+
     def _near(self, fragment: _Fragment) -> list[CallParts]:
         """Return the calls that bear a fragment's mark."""
         index = fragment.index
@@ -160,14 +172,31 @@ class Fragments:
 
 def _read(data: Mapping[str, object]) -> _Fragment:
     function = obj(data.get("function"))
-    index = data.get("index")
     written = arguments_read(function["arguments"]) if function.get("arguments") else ""
     return _Fragment(
-        index if isinstance(index, int) and not isinstance(index, bool) else None,
+        number(data.get("index")),
         text(data.get("id")),
         text(function.get("name")),
         written,
     )
+
+
+def _is_same(call: CallParts, fragment: _Fragment) -> bool:
+    return (
+        call.id == fragment.id
+        and fragment.name in {"", call.name}
+        and (call.index == fragment.index or None in (call.index, fragment.index))
+        and call.is_whole
+        and _value(call.arguments) == _value(fragment.written)
+    )
+
+
+def _value(written: str) -> str:
+    """Return JSON in a spelling that is the same for the same value; `==` would take 1 for true."""
+    try:
+        return json.dumps(json.loads(written), sort_keys=True)
+    except RecursionError:  # deep enough to be read and not to be written
+        return written
 
 
 def _go_on(call: CallParts, fragment: _Fragment) -> None:

@@ -20,6 +20,7 @@ from atlas_openai._wire import (
     arguments_read,
     content_of,
     items,
+    number,
     obj,
     settle,
     text,
@@ -173,8 +174,8 @@ class ResponsesReader:
             piece = text(chunk.get("delta"))
             return (LLMDelta(piece, "reasoning"),) if piece else _NOTHING
         if kind == "response.output_item.done":
-            index, item = chunk.get("output_index"), obj(chunk.get("item"))
-            entry = (index if isinstance(index, int) else len(self._items), item)
+            index, item = number(chunk.get("output_index")), obj(chunk.get("item"))
+            entry = (len(self._items) if index is None else index, item)
             # Servers give several items one number or one id; only what is the same to the letter is sent again.
             if not (item.get("id") and entry in self._items):
                 self._items.append(entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -25,6 +26,7 @@ __all__ = [
     "encode",
     "is_whole",
     "items",
+    "number",
     "obj",
     "refuse_part",
     "settle",
@@ -161,6 +163,7 @@ def refuse_part(part: Part, where: str, remedy: str) -> ProviderError:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _scan = json.JSONDecoder().raw_decode
 
 
@@ -191,6 +194,15 @@ def items(value: object) -> list[object]:
 def text(value: object) -> str:
     """Return a text, "" in place of anything else."""
     return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> int | None:
+    """Return what numbers a choice, a call or an item, also where a server writes it as "0" or 0.0; else None."""
+    if isinstance(value, str):
+        return int(value) if _NUMBER.fullmatch(value) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def count(*values: object) -> int:
