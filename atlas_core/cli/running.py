@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,14 +24,17 @@ _T = TypeVar("_T")
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 GRACE_S = 2.0
 """How long tasks and threads may take to end once the work is over; the executors gave tools their time before."""
+FROZEN_S = 5.0
+"""How long the event loop may not turn, once it was told to stop, before the process ends without it."""
 _NOTE = b"\natlas: stopping; once more ends it at once\n"
 
 
 class Interruptible:
     """An event loop; the first signal cancels what it runs, the second ends the process without further ado.
 
-    The handlers are plain ones and no callbacks of the loop, so that they work even where a tool blocks the loop.
-    Outside the main thread signals are left alone.
+    The handlers are plain ones and no callbacks of the loop, so that they work even where a tool blocks the loop. One
+    that goes on blocking it for `FROZEN_S` can't be cancelled, and the process ends. Outside the main thread signals
+    are left alone.
     """
 
     def __init__(self) -> None:
@@ -39,6 +43,7 @@ class Interruptible:
         self._task: asyncio.Task[Any] | None = None
         self._received: int | None = None
         self._closing = False
+        self._ended = threading.Event()
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -51,9 +56,13 @@ class Interruptible:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
         self._closing = True
         self._threads.hurried = isinstance(exc, (Interrupted, KeyboardInterrupt))
+        self._ended = threading.Event()
+        if self._threads.hurried:
+            self._watch(exc.status if isinstance(exc, Interrupted) else 128 + signal.SIGINT)
         try:
             self._close()
         finally:
+            self._ended.set()
             for number, handler in self._before.items():
                 signal.signal(number, handler)
 
@@ -79,6 +88,7 @@ class Interruptible:
         Raises:
             Interrupted: A signal came; the work was cancelled and has ended.
         """
+        self._ended = threading.Event()
         try:
             result = self._runner.run(self._main(work))
         except BaseException as exc:
@@ -89,6 +99,7 @@ class Interruptible:
 
     def _raise_if_told(self, cause: BaseException | None) -> None:
         self._task = None
+        self._ended.set()
         received, self._received = self._received, None
         if received is not None:
             # Whatever else the work came to, it was told to stop.
@@ -110,6 +121,34 @@ class Interruptible:
             os.write(2, _NOTE)
         with contextlib.suppress(RuntimeError):  # the loop may be closed
             self._runner.get_loop().call_soon_threadsafe(self._task.cancel)
+        self._watch(128 + number)
+
+    def _watch(self, status: int) -> None:
+        watched = (self._runner.get_loop(), self._ended, status)
+        with contextlib.suppress(RuntimeError):  # no more threads; a second signal works all the same
+            threading.Thread(target=_leave_if_frozen, args=watched, name="atlas-stopping", daemon=True).start()
+
+
+def _leave_if_frozen(loop: asyncio.AbstractEventLoop, ended: threading.Event, status: int) -> None:
+    """End the process where a loop that was told to stop does not turn, until its work has ended."""
+    while not ended.is_set():
+        turned = threading.Event()
+        try:
+            loop.call_soon_threadsafe(turned.set)
+        except RuntimeError:  # closed
+            return
+        # In steps: the time for which the process is suspended passes in one of them.
+        if not any(turned.wait(FROZEN_S / 10) or ended.is_set() for _ in range(10)):
+            with contextlib.suppress(OSError):
+                os.write(2, f"atlas: ended, since {_place()} blocked the event loop\n".encode("utf-8", "replace"))
+            _leave(status)
+        ended.wait(FROZEN_S / 10)
+
+
+def _place() -> str:
+    """Return where the main thread is; only it takes signals."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001  # documented for such a use
+    return f"{frame.f_code.co_qualname} ({frame.f_code.co_filename}:{frame.f_lineno})" if frame else "something"
 
 
 def _leave(status: int) -> NoReturn:

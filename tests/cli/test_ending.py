@@ -86,6 +86,68 @@ def atlas_tool_providers():
     assert "1 task did not end" in done.stderr
 
 
+def started(world: World, code: str) -> subprocess.Popen[str]:
+    """Start Python with some code, in which the event loop may be blocked for half a second."""
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import sys\nfrom atlas_core.cli import main, running\nrunning.FROZEN_S = 0.5\n{code}"],
+        cwd=world.work,
+        env=world.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "told to end"])
+def test_one_signal_ends_it_although_a_tool_blocks_the_loop(world: World, number: signal.Signals) -> None:
+    """Nothing can cancel the tool; what blocks is named, and no second signal is needed."""
+    process = started(world, "sys.argv = ['atlas', 'run', 'call freeze {\"seconds\": 60}']\nsys.exit(main())")
+    wait_for((world.work / "freezing").exists)
+    began = time.monotonic()
+    status, _, err = stop(process, number)
+    assert time.monotonic() - began < LIMIT_S
+    assert status == STATUS[number]
+    assert "atlas: stopping; once more ends it at once\natlas: ended, since freeze (" in err
+    assert "Traceback" not in err
+
+
+def test_one_signal_ends_it_although_a_task_blocks_the_loop_as_it_closes(world: World) -> None:
+    """A task's cleaning up may block it too, and another one may take its time as long as the loop turns."""
+    source = """
+import asyncio, time
+from pathlib import Path
+
+async def blocks():
+    try:
+        await asyncio.sleep(60)
+    finally:
+        time.sleep(60)
+
+async def work():
+    global task
+    task = asyncio.ensure_future(blocks())
+    await asyncio.sleep(0)
+    Path("working").touch()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(1.5)
+        Path("cleaned").touch()
+
+with running.Interruptible() as loop:
+    loop.run(work)
+"""
+    process = started(world, source)
+    wait_for((world.work / "working").exists)
+    began = time.monotonic()
+    status, _, err = stop(process)
+    assert time.monotonic() - began < LIMIT_S
+    assert status == 130
+    assert "atlas: ended, since blocks (" in err
+    assert (world.work / "cleaned").exists()
+
+
 def test_a_thread_of_a_tools_own_is_waited_for_in_bounded_time(world: World) -> None:
     """Python would wait for it for ever; it is named, and the status stays."""
     world.add_stubborn()
