@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from atlas_openai._fragments import MIXED, Fragments
+from atlas_openai._fragments import MIXED, Fragments, _value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -304,11 +304,12 @@ def test_a_call_that_comes_again_keeps_what_is_new_in_it() -> None:
 
 
 def test_a_call_that_comes_again_may_be_nested_deeply() -> None:
-    """Up to where it can't be read and is no call; then the model is told."""
+    """Up to where it can't be read and is no call, so that the model is told; how deep that is depends on Python."""
     for depth in (*range(900, 1010), 100_000):
         deep = '{"a":' * depth + "1" + "}" * depth
         [(_, _, once)] = put_together(part(deep, i=0, id="a", name="s"), part(deep, i=0, id="a"))
         assert once.startswith(deep)
+    assert _value(deep) == deep
 
 
 def test_whole_calls_are_never_merged() -> None:

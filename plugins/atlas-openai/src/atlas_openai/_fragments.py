@@ -195,7 +195,7 @@ def _value(written: str) -> str:
     """Return JSON in a spelling that is the same for the same value; `==` would take 1 for true."""
     try:
         return json.dumps(json.loads(written), sort_keys=True)
-    except RecursionError:  # deep enough to be read and not to be written
+    except RecursionError:  # not too deep for the check, but here
         return written
 
 
