@@ -157,6 +157,22 @@ def test_a_first_part_may_set_a_number() -> None:
     """`start with 5` gives the next part something to go on with."""
     assert seed("Start with 5") == Value(text="5", number="5")
     assert seed("start with a bang") is None
+    assert seed("start with 5!") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("2 + 3! * 4, then add 1", ["2 + 3! * 4", "add 1"]),
+        ("2 + 3! times 4", ["2 + 3! times 4"]),
+        ("10 - 3! then double it", ["10 - 3!", "double it"]),
+        ("10 - 3! Next, double it", ["10 - 3!", "double it"]),
+        ("What is 5! What is 4!", ["What is 5!", "What is 4!"]),
+    ],
+)
+def test_a_factorial_sign_stays_with_its_number(question: str, parts: list[str]) -> None:
+    """No cut takes it away or comes between it and the sign that follows."""
+    assert clauses(question)[0] == parts
 
 
 def test_a_negative_number_is_filled_in_with_brackets(schemas: Any, tools: Any) -> None:

@@ -35,11 +35,10 @@ _WHOLE = "\ue001"
 """Stands in arguments for a result's whole text, put in last so that no rule ever reads a tool's output."""
 
 _THEN = re.compile(
-    r"(?:[,;.?!]?\s+(?:and\s+)?(?:then|after that|afterwards|thereafter)\b"
-    r"|[,;.?!]\s+(?:and\s+)?(?:next|finally)\b)[,:]?\s+",
+    r"(?:[,;.?]?\s+(?:and\s+)?(?:then|after that|afterwards|thereafter)\b"
+    r"|(?:[,;.?]|(?<=!))\s+(?:and\s+)?(?:next|finally)\b)[,:]?\s+",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[?!])\s+|(?<=[^\W\d]{2}\.)\s+(?=[A-Z\"'(\d])|(?<=\d\.)\s+(?=[A-Z])|(?<=\)\.)\s+(?=[A-Z])")
 _AND = re.compile(r",?\s+and\s+(?:also\s+|finally\s+)?|,\s+(?=\S)|\s+plus\s+also\s+", re.IGNORECASE)
 _LINE = re.compile(r"\s*(?:;|\n)\s*")
 _LIST_MARK = re.compile(
@@ -57,6 +56,11 @@ _THAT = re.compile(rf"\b{_THAT_WORDS}\b(?!'| of\b)", re.IGNORECASE)
 _IT = rf"(?: {_THAT_WORDS})?"
 _OPERAND = r"(?:-?[\d.,]*\d|[a-z]+(?:-[a-z]+)?)"
 _OPERATION = r"(?:times|multiplied by|plus|minus|divided by|over|modulo|mod|to the power of|raised to|squared|cubed)"
+# The "!" of 3! * 4 ends no sentence.
+_SENTENCE = re.compile(
+    rf"(?<=\?)\s+|(?<=!)\s+(?!(?i:{_OPERATION})\b|[-+*/×÷^%)])"
+    r"|(?<=[^\W\d]{2}\.)\s+(?=[A-Z\"'(\d])|(?<=\d\.)\s+(?=[A-Z])|(?<=\)\.)\s+(?=[A-Z])",
+)
 _FUNCTION = r"(?:(?:square|cube) root|factorial|sine|cosine|logarithm|absolute value)"
 # A part without its first operand: how it reads with the earlier result in its place.
 _IMPLICIT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -225,7 +229,7 @@ def pieces(clause: str) -> Iterator[tuple[str, str]]:
 
 def seed(clause: str) -> Value | None:
     """Return the number that a first part only sets, as in `start with 5`."""
-    found = _SEED.fullmatch(clause.strip().rstrip("?!. "))
+    found = _SEED.fullmatch(clause.strip().rstrip("?. "))
     return Value(text=found["number"], number=_plain_number(found["number"])) if found else None
 
 

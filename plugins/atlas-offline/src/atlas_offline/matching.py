@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from atlas_core import ToolHints, ToolSchema
 from atlas_offline import extraction
 from atlas_offline.lookalikes import calculates, lookalike
-from atlas_offline.phrasing import forms
+from atlas_offline.phrasing import forms, unpunctuated
 from atlas_offline.relevance import concerns
 from atlas_offline.words import name_words, number_values, phrases, unused_numbers, without_quotes
 
@@ -203,9 +203,9 @@ _Found = tuple[dict[str, object], str] | None
 
 
 def _by_example(form: str, tool: ToolSchema, hints: ToolHints) -> _Found:
-    key = form.casefold().rstrip("?!. ")
+    key = unpunctuated(form.casefold())
     for example in hints.examples:
-        if example.question.casefold().rstrip("?!. ") == key:
+        if unpunctuated(example.question.casefold()) == key:
             return dict(example.arguments), AN_EXAMPLE
     return None
 

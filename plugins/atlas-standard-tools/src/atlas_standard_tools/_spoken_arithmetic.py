@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from atlas_standard_tools._question import unframe
+from atlas_standard_tools._spoken_bars import is_over, is_unclear, one_fraction
 from atlas_standard_tools._spoken_terms import (
     ADD,
     ATOM,
@@ -60,13 +62,20 @@ def read_expression(question: str) -> str | None:
     body = _ENDING.sub("", body)
     if not asked and (_TIGHT_SIGN.match(body) or _is_span_of_years(text)):
         return None
-    if body.rstrip().endswith("!") and not re.fullmatch(r"\d+!", body.strip()):
+    if _is_exclaimed(body.strip()):
         return None
     try:
         term = _Reader(tokens_of(body.lower())).whole()
     except Unreadable:
         return None
     return term.text if term.work else None
+
+
+def _is_exclaimed(body: str) -> bool:
+    """Tell whether the "!" at the end may be no factorial: not so in `5!` and `(2 + 1)!`, or with another before it."""
+    if re.search(r"!\s*!", body):
+        return True  # the factorial of a factorial, or the product of every second number
+    return body.endswith("!") and body.count("!") == 1 and not re.fullmatch(r"(?:\d+|\([^()]*\))!", body)
 
 
 def _is_span_of_years(text: str) -> bool:
@@ -252,6 +261,7 @@ class _Reader:
     # --- expressions
 
     def _expression(self, *, argument: bool = False) -> Term:
+        start = self._at
         left = self._product()
         while ((op := self._peek()).kind == "op" and op.value in {"+", "-"}) or (
             not argument and self._comma_before_sign()
@@ -263,6 +273,8 @@ class _Reader:
                 raise Unreadable
             right = self._product()
             left = Term(binary(op.value, left, right).text, ADD, open=right.open)
+        if left.level == ADD and any(map(is_over, self._tokens[start : self._at])):
+            raise Unreadable  # 1 plus 2 over 3: 1 or 1 2/3
         return left
 
     def _comma_before_sign(self) -> bool:
@@ -270,17 +282,22 @@ class _Reader:
         return self._peek().kind == "comma" and following.kind == "op" and following.value in {"+", "-"}
 
     def _product(self) -> Term:
+        ends, signs = [self._at], []
         left = self._signed()
         while (op := self._peek()).kind == "op" and op.value in {"*", "/", "%"}:
             if left.open == "any":
                 raise Unreadable
-            self._next()
+            signs.append(self._next())
+            ends.append(self._at)
             right = self._signed()
             if right.open and op.value == "%":
                 raise Unreadable
             both = {left.open, right.open}
             open_ = next((o for o in ("any", "sum", "power") if o in both), "")
             left = Term(binary(op.value, left, right).text, MUL, open=open_)
+        ends.append(self._at + 1)
+        if is_unclear([self._tokens[a : b - 1] for a, b in pairwise(ends)], signs):
+            raise Unreadable  # 10 divided by 1/2: 20 or 5
         return left
 
     def _signed(self) -> Term:
@@ -297,12 +314,17 @@ class _Reader:
         if (self._peek().kind == "post" or self._peek().value == "^") and base.open:
             raise Unreadable  # half of 4 squared: 8 or 4
         while post := self._take("post"):
+            if post.value == "!" and base.level == POW:
+                raise Unreadable  # 3 squared factorial
             base = postfixed(base, post.value)
         sign = self._take("op", "^")
         if sign is None:
             return base
         ends = self._peek().kind == "ordinal"
         raised = self._powered(base)
+        end = self._tokens[self._at - 1]
+        if end.kind == "post" and (sign.loose or end.written != "!"):
+            raise Unreadable  # 2 to the power of 3 squared: 512 or 64
         # "2 to the power of 3 plus 1" is 9 or 16; "2 ^ 3 + 1" and "2 to the third power plus 1" are 9.
         return replace(raised, open="sum") if sign.loose and not ends else raised
 
@@ -366,6 +388,10 @@ class _Reader:
         raise Unreadable
 
     def _prefixed(self, token: Token) -> Term:
+        fraction = one_fraction(self._tokens[self._at :]) if token.kind == "prefix" else None
+        if fraction and token.value != "factorial":
+            self._at += 3
+            return self._function(token.value, Term(f"({fraction})", ATOM))
         argument = self._argument()
         if token.kind == "prefix":
             return self._function(token.value, argument)
@@ -446,7 +472,7 @@ class _Reader:
             comma = self._peek().kind == "comma"
             joints.add(comma and not self._peek().loose)
             self._at += ahead
-            if comma and self._peek() == Token("op", "-", loose=True):
+            if comma and self._peek().value == "-" and self._peek().loose:
                 raise Unreadable  # the product of 3 and 4, minus 5: 7 or -60
             items.append(self._operand())
         tokens = self._tokens

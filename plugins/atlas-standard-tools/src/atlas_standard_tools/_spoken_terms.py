@@ -67,7 +67,8 @@ def function_template(name: str) -> tuple[str, int]:
 def postfixed(base: Term, post: str) -> Term:
     """Return the factorial of a piece (`!`), or its power (`2`, `3`)."""
     if post == "!":
-        return Term(f"factorial({base.text})", ATOM)
+        inner = base.text[1:-1] if base.is_bracket and base.text.count("(") == 1 else base.text
+        return Term(f"factorial({inner})", ATOM)
     return Term(f"{base.at(ATOM)} ^ {post}", POW)
 
 

@@ -27,12 +27,16 @@ class Token:
         unclear_in_list: A number whose own "and" or comma could part two items of a list.
         loose: A minus that stands apart from what follows, so that it may be no sign of that; a comma that does, so
             that it can be no decimal comma; a power in words, so that it may reach further than one number.
+        written: How a sign is written.
+        spacing: The blanks around a sign: "even" on both sides, "uneven" on one, "none".
     """
 
     kind: str
     value: str
     unclear_in_list: bool = False
     loose: bool = False
+    written: str = ""
+    spacing: str = ""
 
 
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | ORDINALS | {f"{w}s": n for w, n in ORDINALS.items()}
@@ -136,6 +140,7 @@ _PHRASES: list[tuple[str, str, str]] = [
     ("close", "", r"\)"),
 ]
 _NESTING = {"open", "call", "prefix", "list", "times-of", "fraction", "root-sign", "percent"}
+_SIGNS = {"op", "comma", "post"}
 _ONE, _TWO, _ANY = (1, 1), (2, 2), (1, 100)
 CALLS = {
     **dict.fromkeys("sqrt cbrt abs ln log10 log2 factorial floor ceil trunc exp degrees radians".split(), _ONE),
@@ -205,8 +210,14 @@ def _one(text: str, at: int, last: str, number: re.Pattern[str]) -> tuple[Token,
         if match := pattern.match(text, at):
             if _TIED.match(text, max(0, at - 1)):
                 raise Unreadable
-            return Token(kind, value, loose=kind in {"op", "comma"} and _is_loose(text, match)), match.end()
+            return (_sign(kind, value, text, match) if kind in _SIGNS else Token(kind, value)), match.end()
     raise Unreadable
+
+
+def _sign(kind: str, value: str, text: str, sign: re.Match[str]) -> Token:
+    loose = kind != "post" and _is_loose(text, sign)
+    blanks = text[: sign.start()].endswith(" ") + text[sign.end() :].startswith(" ")
+    return Token(kind, value, loose=loose, written=sign.group(), spacing=("none", "uneven", "even")[blanks])
 
 
 def _is_loose(text: str, sign: re.Match[str]) -> bool:
