@@ -158,6 +158,9 @@ _FRACTIONS = {
     "2^10 / 4": "= 256 ",
     "10 / 2^3": "= 1.25 ",
     "12 squared / 4": "= 36 ",
+    "12 squared divided by 4": "= 36 ",
+    "8 to the power of (2) divided by 4": "= 16 ",
+    "2 to the third power divided by 4": "= 2 ",
     "3 squared / 4 squared": "= 0.5625 ",
     'calculator_tool {"expression": "8^1/3"}': "= 2.66666666666667 ",
 }
@@ -478,6 +481,10 @@ _DECLINES = {
     "2 to the power of 3 squared": "",
     "2^3 squared": "",
     "3 squared factorial": "",
+    "3 divided by 4 squared": "",
+    "100 divided by 5 squared": "",
+    "10 divided by 2 to the power of 3": "",
+    "8 to the power of 1 divided by 3": "",
     # a "!" that may be a factorial or none
     "10 - 3!": "",
     "10 - 3! please": "",

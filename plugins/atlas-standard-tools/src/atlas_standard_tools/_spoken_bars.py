@@ -25,9 +25,22 @@ def is_unclear(operands: Sequence[Sequence[Token]], signs: Sequence[Token]) -> b
         signs: The signs between them, one fewer.
     """
     return any(
-        _is_bar(sign) and _may_reach(operands[at : at + 2], sign, signs[at - 1] if at else None, last=sign is signs[-1])
+        _is_spoken(operands[at : at + 2])
+        if sign.written == "divided by"
+        else _is_bar(sign)
+        and _may_reach(operands[at : at + 2], sign, signs[at - 1] if at else None, last=sign is signs[-1])
         for at, sign in enumerate(signs)
     )
+
+
+def _is_spoken(sides: Sequence[Sequence[Token]]) -> bool:
+    """Tell whether a power in words may reach over "divided by": 3 divided by 4 squared."""
+    above, below = ([*_outside_brackets(side)] for side in sides)
+    ends = above[-1].kind in {"power", "close"}
+    if any(token.value == "^" and token.loose for token in [*([] if ends else above), *below]):
+        return True
+    posted = any(token.kind == "post" for token in above)
+    return not posted and any(token.kind == "post" and token.written.isalpha() for token in below)
 
 
 def _is_bar(sign: Token) -> bool:
