@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from atlas_core.messages import CallStatus, ChatMessage, RunOutcome, ToolCall, Usage
 
@@ -158,19 +158,6 @@ class RunEnded(Event):
     iterations: int = 0
     duration_s: float = 0.0
     new_messages: tuple[ChatMessage, ...] = ()
-
-
-AnyEvent: TypeAlias = (
-    RunStarted
-    | HistoryRepaired
-    | ModelRequested
-    | TextDelta
-    | ModelResponded
-    | ToolCallStarted
-    | ToolCallEnded
-    | RunWarning
-    | RunEnded
-)
 
 
 class Observer(Protocol):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
             optionalhook: bool = ...,
             tryfirst: bool = ...,
             trylast: bool = ...,
-            wrapper: bool = ...,
         ) -> Callable[[_F], _F]: ...
 
 

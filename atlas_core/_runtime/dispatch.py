@@ -126,12 +126,6 @@ class Batch:
         """Those that passed every check and have not run."""
         return [slot for slot in self.slots if slot.ready is not None and slot.result is None]
 
-    def refuse(self, status: CallStatus, error: str) -> None:
-        """Answer every call that has no result yet."""
-        for slot in self.slots:
-            if slot.result is None:
-                slot.answer(status, error)
-
     def interrupt(self) -> None:
         """Settle what finished before a cancellation, and answer the rest as interrupted."""
         for slot in self.slots:

@@ -70,9 +70,7 @@ class Lifecycle:
     async def _start(self, tool: Tool, workers: Workers) -> None:
         if id(tool) in self._ready:
             return
-        plain = getattr(tool, "plain_start", None)
-        if plain is None and not inspect.iscoroutinefunction(tool.start):
-            plain = tool.start
+        plain = tool.plain_start
         if plain is not None:
             # A plain function may block, which must not hold the event loop.
             value = await workers.run(lambda _: plain(), label=f"the start of tool {tool.name!r}", timeout_s=None)

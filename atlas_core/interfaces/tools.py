@@ -186,6 +186,14 @@ class Tool(ABC):
         """
         return arguments
 
+    @property
+    def plain_start(self) -> Callable[[], Any] | None:
+        """`start` where it was written as a plain function, which may block and so runs in a thread; else None."""
+        import inspect  # as above
+
+        start: Callable[[], Any] = self.start
+        return None if inspect.iscoroutinefunction(start) else start
+
     async def start(self) -> None:
         """Acquire what the tool needs; called once, before its first use."""
 

@@ -185,11 +185,10 @@ class RenamedTool(Tool):
     @property
     def plain_start(self) -> Callable[[], Any] | None:
         """What the inner tool has under that name."""
-        start: Callable[[], Any] | None = getattr(self.inner, "plain_start", None)
-        return start
+        return self.inner.plain_start
 
     async def start(self) -> None:
-        await self.inner.start()
+        await _call(self.inner.start)
 
     async def stop(self) -> None:
-        await self.inner.stop()
+        await _call(self.inner.stop)

@@ -884,3 +884,12 @@ async def test_a_tool_class_with_a_plain_start_and_stop() -> None:
         await rig.agent.run("x")
         assert rig.tool_messages == ["done"]
     assert log == ["start atlas-tool", "stop"]
+    log.clear()
+    registry = ToolRegistry()
+    registry.register(Plain(work), prefix="my")
+    executor = SyncToolExecutor(registry)
+    settings = AgentProfileSettings(name="prefixed", tools=["*"])
+    async with AgentService(settings, FakeLLM([ToolCall("", "my_work"), "x"]), executor) as agent:
+        assert (await agent.run("x")).result.tool_results[0].value == "done"
+    await executor.stop()
+    assert log == ["start atlas-tool", "stop"]
